@@ -6,10 +6,12 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
-from page_browser import why_no_browser
+from page_browser import ARGUMENTS, browser_path, why_no_browser
 
 collect_ignore_glob = ["files/*", "plugin/*", "*/conftest.py"]
 """How the files were made, which is never run again; and a package of its own."""
@@ -67,3 +69,14 @@ def pytest_report_header() -> list[str]:
     no_browser = why_no_browser()
     page = f"{no_browser.upper()}; tests of the page are skipped" if no_browser else "tested in Chromium"
     return [f"data folder: {data}", f"torch: {torch}", f"clusters: {missing}", f"page: {page}"]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium, one a process: Playwright cannot be started a second time while it runs."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=ARGUMENTS.split())
+        yield browser
+        browser.close()

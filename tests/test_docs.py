@@ -10,10 +10,11 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
-from page_browser import ARGUMENTS, PATIENCE, browser_path, until, why_no_browser
+from page_browser import PATIENCE, until, why_no_browser
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -79,7 +80,9 @@ def test_generated_parts_are_fresh() -> None:
 
 
 @pytest.mark.slow
-def test_the_site_is_built_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+def test_the_site_is_built_without_a_warning_and_loads_nothing_from_elsewhere(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     around = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=around, check=False)
@@ -88,21 +91,18 @@ def test_the_site_is_built_without_a_warning_and_loads_nothing_from_elsewhere(tm
     for page in tmp_path.rglob("*.html"):
         assert not foreign.search(page.read_text()), page
     if not why_no_browser():
-        assert "matching documents" in _search(tmp_path / "index.html", "missing values")
+        found = _search(request.getfixturevalue("browser"), tmp_path / "index.html", "missing values")
+        assert "matching documents" in found
 
 
-def _search(page: Path, words: str) -> str:
+def _search(browser: Any, page: Path, words: str) -> str:
     """Return what the site's search says of words, read from a folder."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path(), args=ARGUMENTS.split())
-        try:
-            opened = browser.new_page(viewport={"width": 1200, "height": 800})
-            opened.goto(page.as_uri())
-            opened.locator(".md-search__input").click(timeout=PATIENCE)
-            opened.keyboard.type(words)
-            until(opened, "/[0-9]/.test(document.querySelector('.md-search-result__meta').innerText)")
-            return str(opened.locator(".md-search-result__meta").inner_text())
-        finally:
-            browser.close()
+    opened = browser.new_page(viewport={"width": 1200, "height": 800})
+    try:
+        opened.goto(page.as_uri())
+        opened.locator(".md-search__input").click(timeout=PATIENCE)
+        opened.keyboard.type(words)
+        until(opened, "/[0-9]/.test(document.querySelector('.md-search-result__meta').innerText)")
+        return str(opened.locator(".md-search-result__meta").inner_text())
+    finally:
+        opened.close()

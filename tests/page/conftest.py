@@ -8,21 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_browser import ARGUMENTS, PATIENCE, browser_path, read_axe, serving, why_no_browser
+from page_browser import PATIENCE, read_axe, serving, why_no_browser
 
 collect_ignore = [] if not why_no_browser() else [path.name for path in Path(__file__).parent.glob("test_[!t]*.py")]
 
 SETTLED = ".banner[data-status]:not([data-status=searching])"
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path(), args=ARGUMENTS.split())
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")
