@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 from mace.answer.plain import part, plain, scalar, scalars, status_of
 from mace.answer.region import RecourseRegion
@@ -14,6 +14,7 @@ from mace.answer.score import AnswerScores, Threshold
 from mace.certify.certificate import Certificate
 from mace.errors import InvalidOption
 from mace.problem import Status
+from mace.slips import COUNTERFACTUALS, no_attribute
 from mace.space import Feature, FeatureSpace, Point, Real, Scalar, Wording
 from mace.space.features import restore
 from mace.space.wording import show_value as show_value
@@ -188,6 +189,11 @@ class Counterfactual:
         return [None if each.name == "_widen" else getattr(self, each.name) for each in fields(self)]
 
     __setstate__ = restore
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise no_attribute(
+            "the counterfactual", name, COUNTERFACTUALS, (each for each in dir(type(self)) if each[0] != "_")
+        )
 
     def region(
         self, features: Iterable[str] | None = None, *, time_limit: float | None = None, solver: str = "auto"

@@ -35,11 +35,17 @@ def rows_of(data: Any, space: FeatureSpace) -> Iterator[Any]:
 
 def check_batch(data: Any) -> None:
     """Refuse what are no rows."""
-    if isinstance(data, str | bytes | Mapping) or not (hasattr(data, "columns") or isinstance(data, Iterable)):
+    is_row = isinstance(data, str | bytes | Mapping) or _holds_values(data)
+    if is_row or not (hasattr(data, "columns") or isinstance(data, Iterable)):
         raise InvalidRow(
             f"A batch is a data frame, or an iterable of data frames or rows, not {type(data).__name__}. "
             "A single row is for explain(row), or goes into a list."
         )
+
+
+def _holds_values(data: Any) -> bool:
+    """Return whether data are a Series or an array of one row's values, rather than of rows."""
+    return getattr(data, "ndim", 0) == 1 and all(isinstance(plain_scalar(each), Scalar) for each in data[:1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,10 @@ Constraints = Iterable[Constraint | str | Mapping[str, Any]] | Constraint | str 
 """Constraints as users give them: objects, texts, dicts of ranges and levels, one or several."""
 
 
+FOR_OLD = ("current", "now", "today", "original", "factual", "before", "present", "self", "same")
+"""Words that people write for the row as it is."""
+
+
 def feature_of(space: FeatureSpace, name: str, constraint: str) -> Feature:
     """Return a feature by name, or raise with a suggestion."""
     if not isinstance(name, str):
@@ -120,10 +124,19 @@ def feature_of(space: FeatureSpace, name: str, constraint: str) -> Feature:
         )
     if name not in space:
         raise InvalidConstraint(
-            f"{constraint}: there is no feature {name!r}.{did_you_mean(name, space)}{_in_back_quotes(space, name)} "
-            f"Features: {', '.join(space)}."
+            f"{constraint}: there is no feature {name!r}.{_meant(space, name)} Features: {', '.join(space)}."
         )
     return space[name]
+
+
+def _meant(space: FeatureSpace, name: str) -> str:
+    """Return what was meant by the name of a feature that there is not."""
+    owner = next((each for each, feature in space.items() if name in getattr(feature, "levels", ())), None)
+    if owner is not None:
+        return f" It is a level of {owner!r}: in a text levels stand between quotes, {name_text(owner)} == {name!r}."
+    if name.lower() in FOR_OLD:
+        return " The value as it is now is written old.age, with the feature's name."
+    return f"{did_you_mean(name, space)}{_in_back_quotes(space, name)}"
 
 
 def _in_back_quotes(space: FeatureSpace, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -237,8 +238,10 @@ def drawn_of(what: str, count: int, number: int | None) -> tuple[Sequence[int], 
     """Return which of several answers, or reasons, are drawn, counted from 1, and how many further ones are not."""
     if number is None:
         return range(1, count + 1)[:ANSWERS_DRAWN], max(count - ANSWERS_DRAWN, 0)
-    if not 1 <= number <= count:
-        raise InvalidOption(f"plot: number={number}; there are {count} {what}.")
+    if isinstance(number, str | os.PathLike):
+        raise InvalidOption(f"plot: number={str(number)!r:.80}; to write a picture, plot().save({str(number)!r:.80}).")
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= count:
+        raise InvalidOption(f"plot: number={number!r:.80}; there are {count} {what}. Give which, counted from 1.")
     return [number], 0
 
 
