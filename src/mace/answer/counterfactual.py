@@ -17,6 +17,7 @@ from mace.problem import Status
 from mace.slips import COUNTERFACTUALS, no_attribute
 from mace.space import Feature, FeatureSpace, Point, Real, Scalar, Wording
 from mace.space.features import restore
+from mace.space.wording import cells, padded
 from mace.space.wording import show_value as show_value
 
 AS_IN_DATA = Wording()
@@ -219,8 +220,10 @@ class Counterfactual:
         """Return the changes as a table of plain text, and the summary, by the names that people know."""
         rows = [("feature", "now", "instead")]
         rows += [(self.named(c, wording), *c.called(wording)) for c in self.changes]
-        widths = [max(len(row[column]) for row in rows) for column in range(3)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        widths = [max(cells(row[column]) for row in rows) for column in range(3)]
+        lines = [
+            "  ".join(padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        ]
         return "\n".join([*lines, self.summary(wording)])
 
     def named(self, change: Change, wording: Wording = AS_IN_DATA) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mace.answer.asked import AskedModel
-from mace.errors import InvalidOption, InvalidRow, MaceError, did_you_mean
+from mace.errors import InvalidOption, InvalidRow, MaceError, did_you_mean, listed
 from mace.space import FeatureSpace, Point, Scalar
 from mace.space.features import is_missing, plain_scalar
 
@@ -144,7 +144,7 @@ def _of_frame(frame: Any, space: FeatureSpace) -> Iterator[Any]:
     absent = [name for name in space if name not in frame.columns]
     if absent:
         raise InvalidRow(
-            f"The frame has no column {', '.join(map(repr, absent))}. Its columns: {', '.join(map(str, frame.columns))}."
+            f"The frame has no column {listed(map(repr, absent))}. Its columns: {listed(map(str, frame.columns))}."
         )
     names = list(space)
     chosen = frame[names]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 from mace.constraints.views import View, why_not_domains, why_not_inequalities
 from mace.constraints.words import name_text
-from mace.errors import InvalidConstraint, did_you_mean
+from mace.errors import InvalidConstraint, did_you_mean, listed
 from mace.language import characteristic, holds, run, syntax
 from mace.language.linearity import why_not_linear
 from mace.space import Categorical, Feature, FeatureSpace, Point, Value
@@ -124,7 +124,7 @@ def feature_of(space: FeatureSpace, name: str, constraint: str) -> Feature:
         )
     if name not in space:
         raise InvalidConstraint(
-            f"{constraint}: there is no feature {name!r}.{_meant(space, name)} Features: {', '.join(space)}."
+            f"{constraint}: there is no feature {name!r}.{_meant(space, name)} Features: {listed(space)}."
         )
     return space[name]
 
