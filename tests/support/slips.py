@@ -149,6 +149,10 @@ SLIPS = {
     "mace verify --certificate certificate.json": "mace verify FILE",
     "mace explain --data people.csv --model model.skops --space space.json --out a.csv": "--json > answer.json",
     "mace space people.csv --target housing": "--label",
+    "mace explain --max-changes 2": "at most 2 features change",
+    "mace explain --lang de": "mace letter --language de",
+    "mace explain --data people.csv --model model.skops --space space.json --json answer.json": "--json > answer.json",
+    "mace explain --data people.csv --model model.skops --space space.json --target 0.7": '"grant >= 0.7"',
     "mace list model": "'models'",
 }  # fmt: skip
 """What people write, and what must be named in what is said to it."""
