@@ -65,3 +65,10 @@ def test_a_skops_file_without_its_schema_is_a_clear_error(tmp_path: Path) -> Non
         archive.writestr("other.json", "{}")
     with pytest.raises(mace.UnsupportedModel, match="cannot be read as a skops file"):
         mace.load_model(file)
+
+
+def test_an_error_about_a_wide_table_names_some_columns_and_how_many_there_are() -> None:
+    space = mace.FeatureSpace({f"account_balance_{month:02d}_months_ago": mace.integer(0, 9) for month in range(29)})
+    with pytest.raises(mace.InvalidConstraint, match=r"\.\.\. \(29 in all\)\.$") as error:
+        mace.fixed("sex").bind(space, space.point(dict.fromkeys(space, 1)))
+    assert len(str(error.value)) < 330

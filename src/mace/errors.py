@@ -94,8 +94,8 @@ def did_you_mean(wanted: object, known: Iterable[object]) -> str:
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
-def listed(names: Iterable[str], most: int = 30) -> str:
-    """Return names with commas between them; where they are more than ``most``, the first and how many they are.
+def listed(names: Iterable[str], most: int = 30, room: int = 240) -> str:
+    """Return names with commas between them; the first and their number where they are more than ``most`` or longer than ``room``.
 
     Examples
     --------
@@ -103,7 +103,12 @@ def listed(names: Iterable[str], most: int = 30) -> str:
     'a, b, ... (3 in all)'
     """
     each = list(names)
-    return ", ".join(each if len(each) <= most else [*each[:most], f"... ({len(each)} in all)"])
+    shown: list[str] = []
+    for name in each[:most]:
+        if shown and len(", ".join(shown)) + len(name) > room:
+            break
+        shown.append(cut(name, 83))
+    return ", ".join(shown if len(shown) == len(each) else [*shown, f"... ({len(each)} in all)"])
 
 
 def cut(text: str, most: int = 190) -> str:

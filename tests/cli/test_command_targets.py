@@ -121,3 +121,18 @@ def test_what_is_no_target_is_refused(
     for command, options in (("explain", ()), ("audit", ("--resamples", 2))):
         assert call(home, command, model, "--target", target, *options) == 2
         assert message in capsys.readouterr().err
+
+
+def test_what_people_call_a_label_is_refused_with_the_label() -> None:
+    called = {"no": "declined", "yes": "approved"}
+    assert target_of("yes", ("no", "yes"), called) == "yes"
+    assert target_of("no", ("no", "declined"), {"no": "declined"}) == "no"
+    assert target_of("declined", ("no", "declined"), {"no": "declined"}) == "declined", "a label comes first"
+    with pytest.raises(mace.InvalidTarget, match=r"this is what 'yes' is called\. Write --target yes\."):
+        target_of("approved", ("no", "yes"), called)
+
+
+def test_a_share_alone_is_refused_with_whose_it_may_be() -> None:
+    with pytest.raises(mace.InvalidTarget, match=r'"no >= 0\.7" or "yes >= 0\.7"'):
+        target_of("0.7", ("no", "yes"))
+    assert target_of("2", (0, 1)) == "2", "which is refused as an unknown label"

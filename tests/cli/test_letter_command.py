@@ -106,3 +106,20 @@ def test_a_protected_feature_that_would_have_to_change_is_refused(
     (folder / "other.json").write_text(space.to_json())
     assert letter(folder, "--space", str(folder / "other.json"), "--only", "housing") == 2
     assert "which the space protects" in capsys.readouterr().err
+
+
+def test_a_letter_that_calls_the_result_0_is_said_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    space = mace.FeatureSpace({"months": mace.integer(1, 72)})
+    frame = space.frame_of([(months,) for months in range(1, 73)])
+    model = DecisionTreeClassifier(random_state=0).fit(frame, [int(months <= 40) for months in range(1, 73)])
+    skops.io.dump(model, tmp_path / "model.skops")
+    (tmp_path / "space.json").write_text(space.to_json())
+    (tmp_path / "rows.csv").write_text("months\n60\n")
+    files = [f"--{name}={tmp_path / file}" for name, file in (("data", "rows.csv"), ("model", "model.skops"))]
+    asked = ["letter", *files, f"--space={tmp_path / 'space.json'}"]
+    assert run(asked) == 0
+    assert 'The letter says 0 and 1 of the result. Name it: --outcomes "0=declined".' in capsys.readouterr().err
+    assert run([*asked, "--outcomes", "0=declined", "--outcomes", "1=approved"]) == 0
+    said = capsys.readouterr()
+    assert "The letter says" not in said.err
+    assert "\u201capproved\u201d" in said.out

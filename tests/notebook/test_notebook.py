@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from drawn import answers_to_draw
-from lender import EXPLAINER, EXPLANATION, NONE, ROW, SEVERAL, SPACE
+from lender import EXPLAINER, EXPLANATION, NONE, ROW, SEVERAL, SPACE, decide
 
 import mace
 from mace.answer.counterfactual import Change
@@ -123,6 +123,13 @@ def test_a_batch_shows_its_summary_and_first_rows() -> None:
     assert html.count("<tr>") == 11
     assert "and 15 more rows" in html
     assert "<tr>" not in EXPLAINER.explain_many(FRAME.iloc[:0])._repr_html_()
+
+
+def test_a_batch_calls_outcomes_what_people_call_them() -> None:
+    known = mace.Explainer(decide, SPACE.describe(outcomes={"grant": "approved", "refuse": "declined"}))
+    html = known.explain_many([{"age": 40, "income": 90, "housing": "own"}], target="grant")._repr_html_()
+    assert "already predicted &#x27;approved&#x27;, and approved is asked for" in html
+    assert "grant" not in html
 
 
 def test_a_space_shows_its_features() -> None:

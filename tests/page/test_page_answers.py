@@ -174,7 +174,7 @@ def test_the_page_says_what_holds_the_decision_and_checks_it(visit: Callable[...
     page.click("#tab-why")
     page.wait_for_selector("[data-reason='0']")
     said = page.inner_text("#panel")
-    assert "Each of these alone holds the decision" in said
+    assert "Each of these alone is enough: whatever the rest is within your rules" in said
     assert "As long as" in said
     page.click("[data-check='why-0']")
     until(page, "document.querySelector('[data-reason]').textContent.includes('Checked: valid')")

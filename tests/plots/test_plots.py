@@ -142,7 +142,7 @@ def test_groups_are_drawn_each_by_name() -> None:
     assert drawn.features == ["income", "age"]
     assert "age (protected)" in texts(drawn)
     outcomes = OutcomesDisplay({"everyone": {"granted": 3, "none": 1}, "nobody": {}}).plot()
-    assert "none exists: proved" in texts(outcomes)
+    assert "proved that none exists" in texts(outcomes)
 
 
 # ---- what can be read
@@ -260,7 +260,7 @@ def test_every_picture_has_the_names_that_people_know() -> None:
         several.plot(),
         everyone.plot(),
         MenuDisplay.from_explanation(several).plot(),
-        MenuDisplay.from_levers(explainer.levers(ROW, "grant")).plot(),
+        explainer.levers(ROW, "grant").plot(),
         BoundaryDisplay.from_explanation(explainer, several, ("age", "income"), points=5).plot(),
     ):
         words = texts(display)
@@ -294,6 +294,25 @@ def test_dollars_underscores_and_letters_are_drawn_as_written() -> None:
     for name in ("income $ per year 0", "größe_Δ_σ 1", "_hidden 4"):
         assert name in shown
     assert LONG[:20] in texts(answers_to_draw(3, seed=1).plot())
+
+
+def test_the_score_is_drawn_by_the_name_of_the_outcome() -> None:
+    drawn = answers_to_draw(2)
+    assert drawn.space is not None
+    display = ChangesDisplay.from_explanation(drawn, space=drawn.space.describe(outcomes={"good": "approved"}))
+    assert display.answers[0].score is not None
+    assert display.answers[0].score.name == "P(approved)"
+
+
+def test_features_have_one_order_in_all_blocks() -> None:
+    from matplotlib.figure import Figure
+
+    display = SEVERAL.plot(ax=Figure(figsize=(4, 20)).subplots())
+    changed = [[each.change.feature for each in answer.tracks] for answer in display.answers]
+    assert changed == [["income"], ["age", "income"], ["age", "income"]]
+    names = [text for text in display.figure_.findobj(matplotlib.text.Text) if text.get_text() in SPACE]
+    below = sorted(names, key=lambda text: -text.get_window_extent().y0)
+    assert [text.get_text() for text in below] == ["income", "income", "age", "income", "age"]
 
 
 def test_the_score_is_drawn_with_what_is_asked_for() -> None:
@@ -355,7 +374,7 @@ def test_a_batch_is_drawn_as_it_is() -> None:
     changed = sum(any(change.feature == "income" for change in each[0].changes) for each in answered)
     assert display.levers["income"] == pytest.approx(changed / len(answered))
     shown = texts(display)
-    assert f"nearest: proved: {batch.counts['optimal']} (" in shown
+    assert f"proved nearest: {batch.counts['optimal']} (" in shown
     assert f"of {len(answered)} nearest answers change it" in shown
     assert unreadable(display.figure_) == []
 
@@ -363,7 +382,7 @@ def test_a_batch_is_drawn_as_it_is() -> None:
 def test_a_batch_without_answers_or_rows_says_so() -> None:
     display = batch_of(3, constraints=["age, income, housing stay"]).plot()
     assert len(display.ax_) == 1
-    assert "none exists: proved: 3 (100.0%)" in texts(display)
+    assert "proved that none exists: 3 (100.0%)" in texts(display)
     with pytest.raises(mace.InvalidOption, match="no rows"):
         batch_of(0).plot()
     with pytest.raises(mace.InvalidOption, match="1 axes; give 3"):
@@ -407,3 +426,5 @@ def test_long_decimals_are_shortened_unless_that_makes_them_the_same() -> None:
     assert track_of(far, answer, space).texts == ("77.7567", "12.3457")
     assert track_of(near, answer, space).texts == ("77.75666371002445", "77.75666371002447")
     assert track_of(Change("income", 20.1, 35.0), answer, space).texts == ("20.1", "35")
+    counted = space.describe(units={"income": "EUR a year"})
+    assert track_of(far, answer, counted).texts == ("77.7567 EUR a year", "12.3457 EUR a year")

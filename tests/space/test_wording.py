@@ -175,3 +175,11 @@ def test_a_line_break_in_the_data_ends_no_line_of_a_text() -> None:
     assert not any(
         line.startswith(("b", "and town", "indeed")) for line in f"{explanation}\n{explanation.why()}".splitlines()
     )
+
+
+def test_columns_stand_below_each_other_where_signs_are_wide() -> None:
+    wide = "\u4f4f\u5b85\u306e\u7a2e\u985e"
+    space = mace.FeatureSpace({wide: mace.integer(0, 9), "rooms": mace.integer(0, 9)})
+    known: Any = {"lower": 0.1, "status": mace.Status.OPTIMAL, "prediction": 1, "solver": "trees", "seconds": 0.0}
+    answer = mace.Counterfactual.of(space, space.point([1, 1]), space.point([4, 5]), distance=0.1, **known)
+    assert str(answer).splitlines()[:3] == ["feature     now  instead", f"{wide}  1    4", "rooms       1    5"]

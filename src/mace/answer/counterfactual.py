@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 from mace.answer.plain import part, plain, scalar, scalars, status_of
 from mace.answer.region import RecourseRegion
@@ -14,8 +14,10 @@ from mace.answer.score import AnswerScores, Threshold
 from mace.certify.certificate import Certificate
 from mace.errors import InvalidOption
 from mace.problem import Status
+from mace.slips import COUNTERFACTUALS, no_attribute
 from mace.space import Feature, FeatureSpace, Point, Real, Scalar, Wording
 from mace.space.features import restore
+from mace.space.wording import cells, padded
 from mace.space.wording import show_value as show_value
 
 AS_IN_DATA = Wording()
@@ -189,6 +191,11 @@ class Counterfactual:
 
     __setstate__ = restore
 
+    def __getattr__(self, name: str) -> NoReturn:
+        raise no_attribute(
+            "the counterfactual", name, COUNTERFACTUALS, (each for each in dir(type(self)) if each[0] != "_")
+        )
+
     def region(
         self, features: Iterable[str] | None = None, *, time_limit: float | None = None, solver: str = "auto"
     ) -> RecourseRegion:
@@ -213,8 +220,10 @@ class Counterfactual:
         """Return the changes as a table of plain text, and the summary, by the names that people know."""
         rows = [("feature", "now", "instead")]
         rows += [(self.named(c, wording), *c.called(wording)) for c in self.changes]
-        widths = [max(len(row[column]) for row in rows) for column in range(3)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        widths = [max(cells(row[column]) for row in rows) for column in range(3)]
+        lines = [
+            "  ".join(padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        ]
         return "\n".join([*lines, self.summary(wording)])
 
     def named(self, change: Change, wording: Wording = AS_IN_DATA) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mace.answer.conflicts import Undecided
 from mace.answer.counterfactual import AS_IN_DATA, Counterfactual
@@ -83,6 +83,21 @@ class Levers(Listed[Lever]):
         lines = [f"{self.called(names)}: proved not to suffice" for names in self.insufficient]
         all_known = "No other set of features suffices without one of these: proved."
         return [*lines, all_known if self.complete else f"Not complete: {self.reason}."]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the sets below each other: of each a bar for the distance, and its changes.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; new ones where not given.
+
+        Returns
+        -------
+        MenuDisplay
+            See :mod:`mace.plots`; its ``save(path)`` writes a picture.
+        """
+        return resolve("mace.plots:MenuDisplay").from_levers(self).plot(ax)
 
     def _repr_html_(self) -> str:
         made: str = resolve("mace.notebook:levers_html")(self)

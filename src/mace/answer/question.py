@@ -105,7 +105,8 @@ class Question:
             raise InvalidOption(f"solver={solver!r}; give a name, e.g. 'auto'.")
         if diversity is not None and not isinstance(diversity, Differ):
             raise InvalidOption(
-                f"diversity={diversity!r:.80}; make it with mace.differ, e.g. mace.differ(sets='incomparable') or mace.differ(features=2)."
+                f"diversity={diversity!r:.80}; make it with mace.differ, e.g. mace.differ(sets='incomparable'), "
+                "mace.differ(features=2) or mace.differ(distance=0.1)."
             )
         if on_progress is not None and not callable(on_progress):
             raise InvalidOption(f"on_progress={on_progress!r}; give a function (lower, upper, calls).")

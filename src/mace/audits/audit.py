@@ -18,7 +18,7 @@ from mace.batch import Batch, OnProgress
 from mace.batch.stream import Stream
 from mace.constraints import Constraints
 from mace.disk import whole_text
-from mace.errors import InvalidOption, did_you_mean
+from mace.errors import InvalidOption, did_you_mean, listed
 from mace.explainer import Explainer
 
 if TYPE_CHECKING:
@@ -307,7 +307,7 @@ def _check(explainer: Explainer, people: Any, target: object, resamples: int, se
         raise InvalidOption(f"resamples={resamples!r:.40}; it must be a whole number from 1 to {MOST_RESAMPLES:,}.")
     absent = [name for name in explainer.space if name not in people.columns]
     if absent:
-        raise InvalidOption(f"audit: the frame has no column {', '.join(map(repr, absent))}.")
+        raise InvalidOption(f"audit: the frame has no column {listed(map(repr, absent))}.")
 
 
 def _held(explainer: Explainer, protected: Sequence[str] | None, columns: tuple[str, ...]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from mace.answer.explanation import Explanation
 from mace.answer.question import Question
 from mace.batch import Batch
 from mace.constraints import fixed
-from mace.errors import InvalidOption, did_you_mean
+from mace.errors import InvalidOption, did_you_mean, listed
 from mace.explainer import Explainer
 from mace.problem import Status
 from mace.space import Date
@@ -134,7 +134,10 @@ def people_of(
 
 def _labels(frame: pd.DataFrame, group: str) -> list[str]:
     if group not in frame.columns:
-        raise InvalidOption(f"groups: the frame has no column {group!r}.{did_you_mean(group, frame.columns)}")
+        raise InvalidOption(
+            f"groups: the frame has no column {group!r}.{did_you_mean(group, frame.columns)} "
+            f"Its columns: {listed(map(str, frame.columns))}."
+        )
     values = frame[group].astype(object).where(frame[group].notna(), MISSING)
     known = values[frame[group].notna()]
     bands = _bands_of(known) if known.nunique() > MOST_NUMBERS else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mace.answer.asked import AskedModel
-from mace.errors import InvalidOption, InvalidRow, MaceError, did_you_mean
+from mace.errors import InvalidOption, InvalidRow, MaceError, did_you_mean, listed
 from mace.space import FeatureSpace, Point, Scalar
 from mace.space.features import is_missing, plain_scalar
 
@@ -35,11 +35,17 @@ def rows_of(data: Any, space: FeatureSpace) -> Iterator[Any]:
 
 def check_batch(data: Any) -> None:
     """Refuse what are no rows."""
-    if isinstance(data, str | bytes | Mapping) or not (hasattr(data, "columns") or isinstance(data, Iterable)):
+    is_row = isinstance(data, str | bytes | Mapping) or _holds_values(data)
+    if is_row or not (hasattr(data, "columns") or isinstance(data, Iterable)):
         raise InvalidRow(
             f"A batch is a data frame, or an iterable of data frames or rows, not {type(data).__name__}. "
             "A single row is for explain(row), or goes into a list."
         )
+
+
+def _holds_values(data: Any) -> bool:
+    """Return whether data are a Series or an array of one row's values, rather than of rows."""
+    return getattr(data, "ndim", 0) == 1 and all(isinstance(plain_scalar(each), Scalar) for each in data[:1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +144,7 @@ def _of_frame(frame: Any, space: FeatureSpace) -> Iterator[Any]:
     absent = [name for name in space if name not in frame.columns]
     if absent:
         raise InvalidRow(
-            f"The frame has no column {', '.join(map(repr, absent))}. Its columns: {', '.join(map(str, frame.columns))}."
+            f"The frame has no column {listed(map(repr, absent))}. Its columns: {listed(map(str, frame.columns))}."
         )
     names = list(space)
     chosen = frame[names]

@@ -83,8 +83,8 @@ class Certificate:
         """
         if not isinstance(data, Mapping):
             raise InvalidCertificate(
-                f"A certificate is an object of JSON, not {type(data).__name__}. An answer has one with explain(certify=True): "
-                "explanation[0].certificate."
+                f"A certificate is an object of JSON, not {type(data).__name__}: mace.verify(certificate, model). An answer has "
+                "one with explain(certify=True): explanation[0].certificate."
             )
         version = data.get("version")
         if type(version) is not int or version not in VERSIONS:

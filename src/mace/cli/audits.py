@@ -73,7 +73,7 @@ def audit(
         explainer,
         people,
         listed(groups),
-        target=target_of(target, explainer.classes),
+        target=target_of(target, explainer.classes, explainer.space.wording.outcomes),
         distance=asked.measure(explainer.space, data),
         constraints=asked.all_constraints(explainer.space, data),
         protected=None if protect is None else listed(protect),

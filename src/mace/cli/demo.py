@@ -53,7 +53,7 @@ def run_demo(console: Console) -> int:
     best = explanation[0]
     console.print(
         f"\nThe nearest: distance {best.distance:.6f}; nothing nearer than {best.lower:.6f} exists "
-        f"({best.calls} oracle calls, {1000 * best.seconds:.1f} ms, {best.solver} lane)."
+        f"(proved in {1000 * best.seconds:.1f} ms)."
     )
     if best.certificate is not None:
         verdict = mace.verify(best.certificate, model)

@@ -123,7 +123,7 @@ def _rows(
         if name not in table.columns:
             raise InvalidOption(
                 f"{option}: {path.name} has no column {name!r}.{did_you_mean(name, table.columns)} "
-                f"Its columns: {_listed(table.columns)}."
+                f"Its columns: {listed(table.columns)}."
             )
     others = [table.columns.index(name) for name in further]
     readers = [(name, place, _reader(space[name])) for name, place in places.items()]
@@ -138,13 +138,9 @@ def _places(table: CsvTable, space: FeatureSpace) -> dict[str, int]:
     absent = [name for name, place in places.items() if place < 0]
     if absent:
         raise InvalidRow(
-            f"{table.name} has no column {_listed(map(repr, absent))}. Its columns: {_listed(table.columns)}."
+            f"{table.name} has no column {listed(map(repr, absent))}. Its columns: {listed(table.columns)}."
         )
     return places
-
-
-def _listed(names: Iterable[str]) -> str:
-    return listed(name if len(name) <= 80 else f"{name[:80]}..." for name in names)
 
 
 def check_reports(paths: Iterable[Path], *, pictures: bool) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime
 import inspect
+from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -14,6 +15,9 @@ from mace.cli.console import PlainConsole, note
 from mace.cli.options import Answers, Asked, Data, IdOfRow, RowOf, asks, check_folder
 from mace.disk import whole_text
 from mace.errors import InvalidOption
+
+if TYPE_CHECKING:
+    from mace.answer.explanation import Explanation
 
 Pairs = list[str] | None
 PAIR = "<name=text>"
@@ -93,8 +97,18 @@ def letter(
         **options,
     )
     _give(made, out)
-    note("Hint", explanation.hints)
+    note("Hint", [*explanation.hints, *_unnamed(explanation, options["outcomes"])])
     return exit_code(explanation)
+
+
+def _unnamed(explanation: Explanation, given: Collection[str]) -> list[str]:
+    """Return a hint where a letter calls outcomes 0 and 1, as the model does, and not what people call them."""
+    labels = dict.fromkeys([explanation.prediction, *(each.prediction for each in explanation)])
+    bare = [str(label) for label in labels if isinstance(label, int)]
+    bare = [text for text in bare if text not in explanation.wording.outcomes and text not in given]
+    if not bare:
+        return []
+    return [f'The letter says {" and ".join(bare)} of the result. Name it: --outcomes "{bare[0]}=declined".']
 
 
 def _give(made: str, out: Path | None) -> None:

@@ -217,7 +217,7 @@ class Answers:
         space, classes = explainer.space, explainer.classes
         return explainer, Question(
             space,
-            None if self.target is None else target_of(self.target, classes),
+            None if self.target is None else target_of(self.target, classes, space.wording.outcomes),
             asked.measure(space, data),
             asked.all_constraints(space, data),
             count=self.count,

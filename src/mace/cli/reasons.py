@@ -102,7 +102,7 @@ def reasons(
     checkpoint = None if out is None else checkpoint_beside(out, is_resumed=resume)
     explainer = asked.explainer()
     options: ReasonsOptions = {
-        "target": None if target is None else target_of(target, explainer.classes),
+        "target": None if target is None else target_of(target, explainer.classes, explainer.space.wording.outcomes),
         "constraints": asked.all_constraints(explainer.space, data),
         "count": count,
         "smallest": smallest,

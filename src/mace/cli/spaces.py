@@ -126,14 +126,14 @@ def _ordinal(column: Any, name: str, texts: Sequence[str]) -> Feature:
 
 def summary(space: FeatureSpace, rows: int) -> str:
     """Return a space in a line a feature, of at most 80 characters."""
-    from mace.space.wording import in_one_line
+    from mace.space.wording import cells, in_one_line, padded
 
     lines = [f"{rows:,} rows, {len(space)} features:"]
     shown = list(space.items())[:MOST_LINES]
-    width = max(len(cut(in_one_line(name), 30)) for name, _ in shown)
+    width = max(cells(cut(in_one_line(name), 30)) for name, _ in shown)
     for name, feature in shown:
         marked = ", protected" if name in space.protected else ""
-        line = f"  {cut(in_one_line(name), 30):<{width}}  {_in_words(feature)}"
+        line = f"  {padded(cut(in_one_line(name), 30), width)}  {_in_words(feature)}"
         lines.append(f"{cut(line, 80 - len(marked))}{marked}")
     more = len(space) - len(shown)
     return "\n".join([*lines, *([f"  and {more} more"] if more else [])])
@@ -171,5 +171,6 @@ def _checks(space: FeatureSpace) -> list[str]:
     commas = [name for name, feature in space.items() if isinstance(feature, Categorical) and _has_commas(feature)]
     found += [f"{name}: read as texts, because of their decimal commas; write 3.5, not 3,5." for name in commas]
     free = [name for name in space if is_sensitive(name) and name not in space.protected]
-    advice = f"{', '.join(free)}: should anybody be told to change these? If not, --protect {','.join(free)}."
+    them = "this" if len(free) == 1 else "these"
+    advice = f"{', '.join(free)}: should anybody be told to change {them}? If not, --protect {','.join(free)}."
     return [*found, *([advice] if free else [])]

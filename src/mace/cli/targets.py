@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from types import MappingProxyType
 
 from mace.errors import InvalidTarget
 from mace.space import Scalar
@@ -23,12 +25,14 @@ _FORMS: list[tuple[str, Callable[..., Between]]] = [
 _STRICT = re.compile(rf"(.*[^<>=!\s])?\s*[<>]\s*{_NUMBER}")
 
 
-def target_of(text: str, classes: Sequence[Scalar] | None) -> Scalar | Between:
+def target_of(
+    text: str, classes: Sequence[Scalar] | None, called: Mapping[str, str] = MappingProxyType({})
+) -> Scalar | Between:
     """Return the target that a text says: a label of the model that prints so, ``label >= 0.7``, ``label <= 0.7``, or a range.
 
     A range is ``0.4 <= label <= 0.6`` or ``label between 0.4 and 0.6``; 70% is 0.7. The label may stand in ``P(...)``, as answers show
     it, or between quotes. It is left out where the model predicts numbers (or is called ``prediction``), and may be where labels are 0
-    and 1.
+    and 1. ``called`` is what people call the labels, whose names the command line does not take.
 
     Raises
     ------
@@ -49,6 +53,14 @@ def target_of(text: str, classes: Sequence[Scalar] | None) -> Scalar | Between:
             return target
     if _STRICT.fullmatch(stripped):
         raise InvalidTarget(f'--target {text!r}: bounds are included. Write "label >= 0.7" or "label <= 0.7".')
+    if classes and re.fullmatch(_NUMBER, stripped) and 0 < _bound(stripped) < 1:
+        calls = " or ".join(f'"{label} >= {stripped}"' for label in classes[:MOST_CALLS])
+        raise InvalidTarget(f"--target {text!r}: it is no label; for a probability write {calls}.")
+    known = next((label for label in classes or () if called.get(str(label)) == stripped), None)
+    if known is not None:
+        raise InvalidTarget(
+            f"--target {text!r}: this is what {str(known)!r} is called. Write --target {shlex.quote(str(known))}."
+        )
     return text
 
 

@@ -43,7 +43,11 @@ MEANT = {
     "--output": "--out FILE",
     "--out": "--json > answer.json",
     "--target": "--label good",
-    "--language": "--language en",
+    "--language": "mace letter --language de",
+    "--lang": "mace letter --language de",
+    "--max-changes": '--rule "at most 2 features change"',
+    "--changes": '--rule "at most 2 features change"',
+    "--sparsity": "--distance l0",
     "-o": "--out FILE",
     "--group": "--groups sex",
     "--protected": "--protect age,sex",
@@ -103,6 +107,9 @@ def _meant_option(option: str, context: Any) -> str:
 
 def _meant_file(arguments: Sequence[str], context: Any) -> str:
     """Return which option takes a file that was given without one."""
+    shown = next((each for before, each in pairwise(arguments) if before == "--json" and each[0] != "-"), None)
+    if shown is not None:
+        return f" Write --json > {shown}."
     bare = [each for before, each in pairwise(arguments) if not each.startswith("-") and not before.startswith("-")]
     for each in bare if context is not None else ():
         option = next((option for ending, option in FILES.items() if each.lower().endswith(ending)), None)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 from mace.constraints.views import View, why_not_domains, why_not_inequalities
 from mace.constraints.words import name_text
-from mace.errors import InvalidConstraint, did_you_mean
+from mace.errors import InvalidConstraint, did_you_mean, listed
 from mace.language import characteristic, holds, run, syntax
 from mace.language.linearity import why_not_linear
 from mace.space import Categorical, Feature, FeatureSpace, Point, Value
@@ -112,6 +112,10 @@ Constraints = Iterable[Constraint | str | Mapping[str, Any]] | Constraint | str 
 """Constraints as users give them: objects, texts, dicts of ranges and levels, one or several."""
 
 
+FOR_OLD = ("current", "now", "today", "original", "factual", "before", "present", "self", "same")
+"""Words that people write for the row as it is."""
+
+
 def feature_of(space: FeatureSpace, name: str, constraint: str) -> Feature:
     """Return a feature by name, or raise with a suggestion."""
     if not isinstance(name, str):
@@ -120,10 +124,19 @@ def feature_of(space: FeatureSpace, name: str, constraint: str) -> Feature:
         )
     if name not in space:
         raise InvalidConstraint(
-            f"{constraint}: there is no feature {name!r}.{did_you_mean(name, space)}{_in_back_quotes(space, name)} "
-            f"Features: {', '.join(space)}."
+            f"{constraint}: there is no feature {name!r}.{_meant(space, name)} Features: {listed(space)}."
         )
     return space[name]
+
+
+def _meant(space: FeatureSpace, name: str) -> str:
+    """Return what was meant by the name of a feature that there is not."""
+    owner = next((each for each, feature in space.items() if name in getattr(feature, "levels", ())), None)
+    if owner is not None:
+        return f" It is a level of {owner!r}: in a text levels stand between quotes, {name_text(owner)} == {name!r}."
+    if name.lower() in FOR_OLD:
+        return " The value as it is now is written old.age, with the feature's name."
+    return f"{did_you_mean(name, space)}{_in_back_quotes(space, name)}"
 
 
 def _in_back_quotes(space: FeatureSpace, name: str) -> str:

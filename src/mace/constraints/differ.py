@@ -12,6 +12,7 @@ from mace.distances import Distance, FunctionDistance
 from mace.distances.change import change_command
 from mace.errors import InvalidOption, cut
 from mace.language import run, syntax
+from mace.slips import knows_its_options
 from mace.space import RESERVED, FeatureSpace, Point, Real
 
 
@@ -115,6 +116,7 @@ class Differ:
         return f"differ(features={self.features}, by={self.by})"
 
 
+@knows_its_options
 def differ(
     *,
     features: int | None = None,

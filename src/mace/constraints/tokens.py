@@ -9,6 +9,7 @@ from typing import NoReturn, cast
 from mace.constraints.numbers import Given, Number, read_number
 from mace.constraints.words import KEYWORDS
 from mace.errors import InvalidConstraint
+from mace.slips.texts import about_text
 from mace.space.features import MOST_LEVELS
 
 MOST_CHARACTERS = 100_000
@@ -18,11 +19,6 @@ MOST_LETTERS = 1000
 
 CHARACTERS_SHOWN = 60
 """Characters of the text that an error shows to either side of the place."""
-
-SAYS_STAYS = re.compile(
-    r"\b(fixed|frozen|constant|immutable|unchanged|(can ?not|must not|may not|don't|do not|does not|never) change)\b"
-)
-"""Words that people write for ``stays``."""
 
 IN_BACK_QUOTES = " (a name with spaces or signs is written between back quotes, `monthly income`)"
 
@@ -79,8 +75,9 @@ class TokenReader:
         cut = max(place - begin - CHARACTERS_SHOWN, 0)
         before, after = "..." if cut else "", "..." if len(line) > cut + 2 * CHARACTERS_SHOWN else ""
         shown = f"{before}{line[cut : cut + 2 * CHARACTERS_SHOWN]}{after}"
-        kept = "; to keep a feature as it is, write 'age stays'" if SAYS_STAYS.search(line) else ""
-        raise InvalidConstraint(f"{what}{kept}:\n  {shown}\n  {' ' * (len(before) + place - begin - cut)}^")
+        meant = about_text(line)
+        said = f"{what.replace(IN_BACK_QUOTES, '')}; {meant}" if meant else what
+        raise InvalidConstraint(f"{said}:\n  {shown}\n  {' ' * (len(before) + place - begin - cut)}^")
 
     @property
     def _token(self) -> Token:

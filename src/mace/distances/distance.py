@@ -86,7 +86,8 @@ class Distance:
             raise InvalidDistance(f"others is {self.others!r}; give shares of the norms of other packages: {known}.")
         for name, share in self._shares.items():
             if isinstance(share, bool) or not isinstance(share, int | float) or not math.isfinite(share) or share < 0:
-                raise InvalidDistance(f"{name} is {share!r}; a share is a number from 0 to 1.")
+                alone = f" For that distance alone write distance={share!r}." if str(share) in NORMS else ""
+                raise InvalidDistance(f"{name} is {share!r:.80}; a share is a number from 0 to 1.{alone}")
         if self.weights and not any(self._shares.values()):
             object.__setattr__(self, "l1", 1.0)
         whole = sum(self._shares.values())
@@ -305,6 +306,10 @@ def as_distance(distance: object) -> Distance | FunctionDistance:
         return Distance(**{distance: 1.0}) if distance in WITH_ARGUMENT else Distance(others={distance: 1.0})  # type: ignore[arg-type]
     if callable(distance):
         return FunctionDistance(distance)
+    if isinstance(distance, Mapping):
+        raise InvalidDistance(
+            f"{distance!r:.80} is not a distance. Write mace.Distance(l1=1, weights={distance!r:.80})."
+        )
     raise InvalidDistance(
         f"{distance!r} is not a distance. Use {', '.join(map(repr, NORMS))}, mace.Distance(l0=0.5, l1=0.5), or a function (new, old)."
     )

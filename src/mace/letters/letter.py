@@ -9,12 +9,13 @@ from typing import Any
 
 from mace.answer.explanation import Explanation
 from mace.disk import read_bytes, said
-from mace.errors import InvalidOption, did_you_mean, legible
+from mace.errors import InvalidOption, legible
 from mace.letters.catalogue import language_of
 from mace.letters.facts import facts_of
 from mace.letters.limited import LONGEST_TEMPLATE, filled
 from mace.letters.page import as_html, as_text, blocks_of
 from mace.letters.writer import Writer
+from mace.slips import LETTER_OPTIONS, instead
 from mace.space import FeatureSpace, Wording
 from mace.space.wording import checked
 
@@ -70,7 +71,8 @@ def written(
     unknown = next((each for each in fields if each not in FIELDS), None)
     if unknown is not None:
         raise InvalidOption(
-            f"letter: there is no field {unknown!r:.60}.{did_you_mean(unknown, FIELDS)} Without a template there are: {', '.join(FIELDS)}."
+            f"letter: there is no field {unknown!r:.60}.{instead(unknown, LETTER_OPTIONS, FIELDS)} "
+            f"Without a template there are: {', '.join(FIELDS)}."
         )
     texts = {key: legible(str(each)).strip() for key, each in _dated(writer, fields).items() if each is not None}
     blocks = blocks_of(writer.language, facts, {key: text for key, text in texts.items() if text})

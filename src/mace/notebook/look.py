@@ -56,8 +56,8 @@ CARD_STYLE = f"""
 .mace-card .mace-wide + .mace-title {{ margin-top:1em; }}
 .mace-card .mace-quiet {{ color:var(--mace-quiet); }}
 .mace-card .mace-side {{ display:flex; flex-wrap:wrap; gap:.5em 1.6em; align-items:flex-start; }}
-.mace-card .mace-side > div {{ flex:1 1 20em; min-width:0; max-width:100%; }}
-.mace-card .mace-side p {{ font-size:13px; }}
+.mace-card .mace-side > div {{ flex:1 1 auto; min-width:0; max-width:100%; }}
+.mace-card .mace-side p {{ font-size:13px; max-width:36em; }}
 .mace-card .mace-wide {{ overflow-x:auto; max-width:100%; margin:.4em 0; }}
 .mace-card .mace-wide table {{ border-collapse:collapse; border:0; margin:0; width:auto; table-layout:auto; display:table;
  font-variant-numeric:tabular-nums; font-size:13px; color:inherit; }}
@@ -66,7 +66,8 @@ CARD_STYLE = f"""
 .mace-card .mace-wide tbody tr:nth-child(even) {{ background:var(--mace-band); }}
 .mace-card .mace-wide th, .mace-card .mace-wide td {{ padding:.22em .8em .22em .4em; text-align:left; vertical-align:top;
  border:0; border-bottom:1px solid var(--mace-line); color:inherit; white-space:nowrap; }}
-.mace-card .mace-wide td.mace-long {{ min-width:18em; max-width:32em; white-space:normal; overflow-wrap:break-word; }}
+.mace-card .mace-wide td.mace-long {{ min-width:13em; max-width:32em; white-space:normal; overflow-wrap:anywhere; }}
+.mace-card .mace-side td.mace-long {{ max-width:18em; }}
 .mace-card .mace-wide th {{ font-weight:600; color:var(--mace-quiet); }}
 .mace-card .mace-wide .mace-number {{ text-align:right; }}
 .mace-card .mace-badge {{ display:inline-block; border:1px solid; border-radius:.7em; padding:0 .55em; font-size:12px; }}

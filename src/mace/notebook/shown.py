@@ -8,6 +8,7 @@ from mace.answer.counterfactual import Change, Counterfactual, real_dtype, short
 from mace.answer.explanation import Explanation
 from mace.answer.levers import Levers
 from mace.answer.reasons import Reason, Reasons, held_words
+from mace.answer.words import at_target
 from mace.batch import Batch
 from mace.errors import for_page
 from mace.notebook.look import Html, badge, card, marked, paragraph, table
@@ -168,7 +169,9 @@ def _line(explanation: Explanation) -> list[object]:
     now = "" if explanation.prediction is None else wording.outcome(explanation.prediction)
     status = Html(badge(explanation.status, STATUS_KINDS[explanation.status]))
     if not explanation:
-        return [status, now, "", "", "", explanation.error or explanation.reason]
+        is_there = explanation.status == Status.REACHED
+        why = at_target(explanation) if is_there else explanation.error or explanation.reason
+        return [status, now, "", "", "", why]
     best = explanation[0]
     score = _BECOMES.join(best.score_texts or ())
     changes = shortened_list(

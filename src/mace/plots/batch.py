@@ -20,9 +20,9 @@ from mace.problem import Status
 from mace.space import Wording
 
 STATUS_COLOURS: Kinds = {
-    Status.OPTIMAL: (BLUE, "", "nearest: proved"),
+    Status.OPTIMAL: (BLUE, "", "proved nearest"),
     Status.FEASIBLE: (SKY, "//", "in hand, not proved"),
-    Status.INFEASIBLE: (VERMILION, "\\\\", "none exists: proved"),
+    Status.INFEASIBLE: (VERMILION, "\\\\", "proved that none exists"),
     Status.REACHED: (GREEN, "", "at the target already"),
     Status.UNKNOWN: (ORANGE, "..", "undecided"),
     Status.ERROR: (GREY, "xx", "not explained"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -98,10 +99,13 @@ class ChangesDisplay(SheetDisplay):
         columns = max(1, min(3, int((inside - names) / (LEAST_COLUMN + GAP))))
         blocks = math.ceil(len(self.answers) / columns)
         columns = math.ceil(len(self.answers) / blocks)
-        y = PAGE_MARGIN
+        y, order = (
+            PAGE_MARGIN,
+            tuple(dict.fromkeys(track.change.feature for each in self.answers for track in each.tracks)),
+        )
         for start in range(0, len(self.answers), columns):
             block = self.answers[start : start + columns]
-            y = _Block(sheet, block, names, (inside - names) / columns - GAP, is_alone=columns == 1).draw(y)
+            y = _Block(sheet, block, names, (inside - names) / columns - GAP, is_alone=columns == 1).draw(y, order)
             y += 0.1
         if self.more:
             y += sheet.text(PAGE_MARGIN, y, f"and {self.more} more counterfactuals", inside, colour=GREY) + 0.05
@@ -143,16 +147,16 @@ class _Block:
         self.values = min(max([0.3 * room, *(each for each in rooms if each <= 0.6 * room)]), 0.6 * room)
         self.starts = [PAGE_MARGIN + names + GAP + column * (room + GAP) for column in range(len(answers))]
 
-    def draw(self, y: float) -> float:
-        """Draw everything from ``y`` on, and return where it ends."""
+    def draw(self, y: float, order: Sequence[str]) -> float:
+        """Draw everything from ``y`` on, features in an order that all blocks share, and return where it ends."""
         y = self._titles(y)
         scores = [answer.score for answer in self.answers]
         if any(scores):
             y = self._row(y, scores)
-        features = dict.fromkeys(track.change.feature for answer in self.answers for track in answer.tracks)
-        for feature in features:
-            found = [{track.change.feature: track for track in answer.tracks} for answer in self.answers]
-            y = self._row(y, [tracks.get(feature) for tracks in found])
+        found = [{track.change.feature: track for track in answer.tracks} for answer in self.answers]
+        for feature in order:
+            if any(feature in tracks for tracks in found):
+                y = self._row(y, [tracks.get(feature) for tracks in found])
         return y
 
     def _titles(self, y: float) -> float:
@@ -237,8 +241,10 @@ def drawn_of(what: str, count: int, number: int | None) -> tuple[Sequence[int], 
     """Return which of several answers, or reasons, are drawn, counted from 1, and how many further ones are not."""
     if number is None:
         return range(1, count + 1)[:ANSWERS_DRAWN], max(count - ANSWERS_DRAWN, 0)
-    if not 1 <= number <= count:
-        raise InvalidOption(f"plot: number={number}; there are {count} {what}.")
+    if isinstance(number, str | os.PathLike):
+        raise InvalidOption(f"plot: number={str(number)!r:.80}; to write a picture, plot().save({str(number)!r:.80}).")
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= count:
+        raise InvalidOption(f"plot: number={number!r:.80}; there are {count} {what}. Give which, counted from 1.")
     return [number], 0
 
 
@@ -296,7 +302,9 @@ def _drawn(explanation: Explanation, number: int, space: FeatureSpace, populatio
     is_first = number == 1
     proved = f", {_proved(answer)}{explanation.among if answer.status == Status.OPTIMAL else ''}" if is_first else ""
     about = f"{distance_text(explanation.distance)} {answer.distance:.4g}{proved}"
-    return DrawnAnswer(f"{number}. {title}" if len(explanation) > 1 else title, about, tracks, score_track(answer))
+    return DrawnAnswer(
+        f"{number}. {title}" if len(explanation) > 1 else title, about, tracks, score_track(answer, space)
+    )
 
 
 def _proved(answer: Counterfactual) -> str:

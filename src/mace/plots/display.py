@@ -31,11 +31,8 @@ def name_of(feature: str, space: FeatureSpace | None = None) -> str:
 
 
 def texts_of(change: Change, space: FeatureSpace | None) -> tuple[str, str]:
-    """Return the values of a change as people call them: levels by their names."""
-    before, after = change.texts
-    if space is None:
-        return before, after
-    return space.wording.level(change.feature, before), space.wording.level(change.feature, after)
+    """Return the values of a change as people call them: levels by their names, numbers with their units."""
+    return change.texts if space is None else change.called(space.wording)
 
 
 def clean(text: object, most: int = 200) -> str:

@@ -30,7 +30,7 @@ Kinds = Mapping[str, tuple[str, str, str]]
 OUTCOME_COLOURS: Kinds = {
     "granted": (GREEN, "", "at the target already"),
     "recourse": (BLUE, "", "recourse in hand"),
-    "none": (VERMILION, "//", "none exists: proved"),
+    "none": (VERMILION, "//", "proved that none exists"),
     "unknown": (ORANGE, "..", "undecided"),
     "error": (GREY, "xx", "not explained"),
 }

@@ -68,8 +68,7 @@ class MenuDisplay(SheetDisplay):
             sheet.text(bars + length + 0.07, y + 0.03, f"{answer.distance:.3g}", 0.6)
             wording = self.wording
             texts = (
-                f"{wording.name(change.feature)} "
-                f"{f' {BECOMES} '.join(wording.level(change.feature, text) for text in change.texts)}"
+                f"{wording.name(change.feature)} {f' {BECOMES} '.join(change.called(wording))}"
                 for change in answer.changes
             )
             height = sheet.chips(chips, y, texts, sheet.width - PAGE_MARGIN, 0.5 * GAP)

@@ -83,10 +83,11 @@ def track_of(change: Change, answer: Counterfactual, space: FeatureSpace, popula
 
 def _short(change: Change, space: FeatureSpace) -> tuple[str, str]:
     """Return the values as a picture shows them: long decimals with six digits, unless these would be the same."""
-    texts = texts_of(change, space)
-    ends = zip((change.before, change.after), texts, strict=True)
-    before, after = (f"{end:.6g}" if isinstance(end, float) and len(text) > MOST_SIGNS else text for end, text in ends)
-    return texts if before == after else (before, after)
+    ends = zip((change.before, change.after), change.texts, strict=True)
+    short = [f"{end:.6g}" if isinstance(end, float) and len(text) > MOST_SIGNS else text for end, text in ends]
+    before, after = change.texts if short[0] == short[1] else short
+    value = space.wording.value
+    return value(change.feature, before), value(change.feature, after)
 
 
 def line_of(name: str, space: FeatureSpace) -> tuple[Place, tuple[tuple[float, str], ...], tuple[float, ...]]:
@@ -140,7 +141,7 @@ def _shares(change: Change, values: list[Any], space: FeatureSpace) -> str:
     return f"of others: {', '.join(said)}"
 
 
-def score_track(answer: Counterfactual) -> Track | None:
+def score_track(answer: Counterfactual, space: FeatureSpace) -> Track | None:
     """Return the score before and after as a track with the part that is asked for; ``None`` where the model reports none."""
     before, after, texts = answer.score_before, answer.score, answer.score_texts
     if before is None or after is None or not texts:
@@ -151,7 +152,7 @@ def score_track(answer: Counterfactual) -> Track | None:
     about = f"threshold {' to '.join(f'{end:.6g}' for end in known)}" if known else ""
     return Track(
         Change(answer.score_of, before, after),
-        answer.score_of,
+        space.wording.target(answer.score_of),
         texts,
         place(before),
         place(after),

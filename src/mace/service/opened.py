@@ -81,7 +81,7 @@ def open_source(source: Served) -> Opened:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", category=UserWarning)  # features that the model does not know: left out
             explainer = Explainer(loaded, space)
-    target = None if wanted is None else target_of(wanted, explainer.classes)
+    target = None if wanted is None else target_of(wanted, explainer.classes, explainer.space.wording.outcomes)
     opened = Opened(source, explainer, rules, target)
     if source.constraints is not None:
         rules += load_rules(source.constraints, explainer.space, opened.frame)

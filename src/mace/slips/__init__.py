@@ -77,6 +77,7 @@ OPTION_SLIPS = {
     "sparsity_weight": "distance=mace.Distance(l0=0.5, l1=0.5)",
     "diversity_weight": "diversity=mace.differ(distance=0.1)",
     "max_changes": "constraints=[mace.changes_at_most(2)]",
+    "max_features": "constraints=[mace.changes_at_most(2)]",
     "timeout": _SECONDS,
     "max_time": _SECONDS,
     "seconds": _SECONDS,
@@ -115,6 +116,7 @@ CALLS = {
     "Explainer": f"{_EXPLAINER}, with space = {_SPACE}",
     "explain": "explainer.explain(row, 'good')",
     "explain_many": "explainer.explain_many(frame)",
+    "differ": "mace.differ(features=2), or mace.differ(distance=0.1)",
 }
 """How a function is called, for those who leave out what it needs."""
 
@@ -133,6 +135,8 @@ METHODS = {
     "plot": "explainer.explain(row).plot()",
     "predict_proba": "explainer.explain(row).score, or the model itself",
     "features": "explainer.space",
+    "certify": "explainer.explain(row, certify=True)",
+    "recourse": "explainer.explain(row, target='good')",
 }
 """Of an explainer."""
 
@@ -155,6 +159,10 @@ ANSWERS = {
     "final_cfs_df": "explanation.to_frame()",
     "visualize_as_dataframe": "print(explanation), or explanation.to_frame()",
     "show": "print(explanation), or explanation.plot()",
+    "visualize": "explanation.plot()",
+    "draw": "explanation.plot()",
+    "summary": "print(explanation), or explanation.why()",
+    "probabilities": "explanation.score, and explanation[0].score",
     "to_pandas": "explanation.to_frame()",
     "to_html": "explanation.letter(html=True)",
     "is_optimal": "explanation.status == 'optimal'",
@@ -165,6 +173,36 @@ ANSWERS = {
     "save": "explanation.to_json()",
 }
 """Of an explanation, which is a sequence of counterfactuals."""
+
+LETTER_OPTIONS = {
+    "lang": "language='de'",
+    "locale": "language='de'",
+    "format": "html=True, and print the page as PDF",
+    "pdf": "html=True, and print the page as PDF",
+    "feature_names": "names={'duration': 'the term of the loan'}",
+    "labels": "outcomes={'bad': 'declined'}",
+    "count": "number='all', for all answers in one letter",
+}
+"""Of a letter."""
+
+COUNTERFACTUALS = {
+    "probability": "counterfactual.score",
+    "proba": "counterfactual.score",
+    "upper": "counterfactual.distance",
+    "row": "counterfactual.values",
+    "x": "counterfactual.values",
+    "diff": "counterfactual.changes",
+    "label": "counterfactual.prediction",
+    "optimal": "counterfactual.status == 'optimal'",
+    "is_optimal": "counterfactual.status == 'optimal'",
+    "proof": "counterfactual.certificate, with explain(certify=True)",
+    "to_frame": "explanation.to_frame(), of all answers",
+    "to_json": "explanation.to_json(), of all answers",
+    "plot": "explanation.plot(1), the nearest by its number",
+    "letter": "explanation.letter(number=1), the nearest by its number",
+    "factual": "explanation.factual",
+}
+"""Of one answer."""
 
 NAMES = {
     "explain": f"{_EXPLAINER}.explain(row)",
@@ -186,12 +224,26 @@ NAMES = {
     "infer": _SPACE,
     "continuous": "mace.real(0, 100)",
     "numeric": "mace.real(0, 100)",
+    "number": "mace.real(0, 100), or mace.integer(18, 90)",
+    "numerical": "mace.real(0, 100), or mace.integer(18, 90)",
+    "discrete": "mace.integer(18, 90), or mace.ordinal(['low', 'high'])",
     "boolean": "mace.categorical([False, True])",
     "binary": "mace.categorical(['no', 'yes'])",
     "nominal": "mace.categorical(['rent', 'own'])",
     "immutable": "mace.fixed('age', 'sex')",
     "freeze": "mace.fixed('age', 'sex')",
     "actionable": "mace.only('income', 'savings')",
+    "no_change": "mace.fixed('age', 'sex')",
+    "unchanged": "mace.fixed('age', 'sex')",
+    "constant": "mace.fixed('age', 'sex')",
+    "protected": "mace.FeatureSpace.from_frame(X_train).protect('sex')",
+    "range": "mace.within('age', 20, 30)",
+    "interval": "mace.within('age', 20, 30)",
+    "bounds": "mace.within('age', 20, 30)",
+    "monotonic": "mace.increases('age'), or mace.decreases('debt')",
+    "monotone": "mace.increases('age'), or mace.decreases('debt')",
+    "in_set": "mace.one_of('housing', ['own'])",
+    "if_then": "mace.rule(\"if age >= 30 then housing == 'own'\")",
     "max_changes": "mace.changes_at_most(2)",
     "sparsity": "mace.changes_at_most(2), or distance='l0'",
     "equals": "mace.one_of('housing', ['own'])",

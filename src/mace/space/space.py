@@ -346,7 +346,7 @@ class FeatureSpace(Mapping[str, Feature]):
         absent = [name for name in self if name not in cells]
         if absent:
             raise InvalidRow(
-                f"{', '.join(map(repr, absent))} missing from the row. Give every feature: {listed(map(repr, self))}."
+                f"{listed(map(repr, absent))} missing from the row. Give every feature: {listed(map(repr, self))}."
             )
         return cells
 

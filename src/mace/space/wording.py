@@ -49,6 +49,24 @@ def in_one_line(text: str) -> str:
     return text if lines == [text] else " ".join(lines)
 
 
+def cells(text: str) -> int:
+    """Return how many cells of a terminal a text takes: two for each wide sign of Chinese, Japanese and Korean.
+
+    Examples
+    --------
+    >>> cells("home"), cells("\u4f4f\u5b85")
+    (4, 4)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(sign) else 1 + (unicodedata.east_asian_width(sign) in "WF") for sign in text)
+
+
+def padded(text: str, width: int) -> str:
+    """Return a text with spaces up to a number of cells."""
+    return text + " " * (width - cells(text))
+
+
 @dataclass(frozen=True, slots=True)
 class Wording:
     """The names that people know: of features, of their levels, of outcomes; and the units of numbers.

@@ -250,8 +250,8 @@ export const de = {
   "margin.unknown": "Das wurde in der Zeit nicht gefunden.",
 
   "why.ask": "Warum? Nachfragen",
-  "why.busy": "Was die Entscheidung hält, wird gesucht …",
-  "why.lead": "Jedes davon allein hält die Entscheidung, was auch immer im Rahmen Ihrer Regeln sonst gilt: nicht {small}.",
+  "why.busy": "Was den Ausschlag gibt, wird gesucht …",
+  "why.lead": "Jedes davon allein genügt: Was auch immer sonst im Rahmen Ihrer Regeln gilt, die Entscheidung lautet nicht „{small}“.",
   "why.reason": "Grund {number}: {names}",
   "why.always": "Die Entscheidung ist dieselbe, welche Werte es auch sind",
   "why.proved": "Bewiesen",

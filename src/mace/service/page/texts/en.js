@@ -250,8 +250,8 @@ export const en = {
   "margin.unknown": "That was not found out in time.",
 
   "why.ask": "Find out why",
-  "why.busy": "Looking for what holds the decision …",
-  "why.lead": "Each of these alone holds the decision, whatever everything else is within your rules: not {small}.",
+  "why.busy": "Looking for what decides …",
+  "why.lead": "Each of these alone is enough: whatever the rest is within your rules, the decision is not “{small}”.",
   "why.reason": "Reason {number}: {names}",
   "why.always": "The decision is the same, whatever the values are",
   "why.proved": "Proved",
