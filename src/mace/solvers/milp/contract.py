@@ -228,7 +228,7 @@ class Contractor:
         return smallest, largest
 
     def _share_values(self, row: FormBound) -> bool:
-        """Where all columns of an equation but one have few values, so has that one."""
+        """Give a column of an equation the values that those of the other columns leave, where these are few; return False where it is left with none."""
         exact = self.quantities.exact[row.form]
         assert exact is not None
         assert row.low is not None
