@@ -456,7 +456,7 @@ BUGS: dict[str, Bug] = {
         "mace.reductions.joint_forest:_on_grains", lambda _: np.floor, realistic("typical", *TREES), (1, 6)
     ),
     "join: the forest starts lower": Bug(
-        "mace.reductions.joint_forest:beside", after(forest_is_stricter), realistic("typical", *TREES), (1, 6, 21)
+        "mace.reductions.joint_forest:as_one", after(forest_is_stricter), realistic("typical", *TREES), (1, 6, 21)
     ),
     "join: the forest's margin is turned round": Bug(
         "mace.reductions.joint_forest:_with", after(swapped_margin), realistic("typical", *TREES), (10, 21, 35)

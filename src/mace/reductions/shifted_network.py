@@ -61,7 +61,7 @@ def shifted(problem: Problem, moves: Sequence[Moves]) -> Problem:
         for taken in itertools.product(form.alternatives(goal), repeat=len(every))
     )
     wanted = Stated(of_copies, slack, goal)
-    return replace(problem, form=_beside(form, every), ask=ask_all, goal=wanted)
+    return replace(problem, form=_stacked(form, every), ask=ask_all, goal=wanted)
 
 
 def _moved(point: Point, moves: Moves, features: Sequence[Feature]) -> Point:
@@ -86,7 +86,7 @@ def _clipped(wide: Box, box: Box, features: Sequence[Feature]) -> Box:
     )
 
 
-def _beside(form: Network, every: Sequence[Moves]) -> Network:
+def _stacked(form: Network, every: Sequence[Moves]) -> Network:
     """Return the copies of a network as one."""
     weights: list[Floats] = []
     biases: list[Floats] = []

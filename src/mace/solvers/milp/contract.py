@@ -228,7 +228,7 @@ class Contractor:
         return smallest, largest
 
     def _share_values(self, row: FormBound) -> bool:
-        """Give a column of an equation the values that those of the other columns leave, where these are few; return False where it is left with none."""
+        """Give each column of an equation the values that the others leave, where these have few; return False where one has none left."""
         exact = self.quantities.exact[row.form]
         assert exact is not None
         assert row.low is not None
