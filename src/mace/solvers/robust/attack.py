@@ -192,7 +192,7 @@ class WorstRows:
         return best
 
     def _sure(self, point: Point) -> float:
-        """Return the margin that a repaired point is to have: by the mean slope from the factual, it costs little of the accuracy."""
+        """Return the margin that a repaired point shall have: at the rate of the way from the factual, it costs little of the accuracy."""
         gained = abs(float(self._margins(self.problem.factual, -1, np.zeros(1))[0]))
         distance = max(float(self.problem.distance(point)), 1e-12)
         return 2 * self.grain + COST_OF_SURE * float(self.problem.accuracy) * gained / distance
