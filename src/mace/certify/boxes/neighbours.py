@@ -1,9 +1,9 @@
 """The checker's view of ``near_data``: which rows of a data set may lie within the radius of a piece of the domain.
 
 A row is ruled out where its least distance from the piece is above the radius. Where the distance from the data is the one that is
-minimised, the triangle inequality rules out more: the way from the factual to a row over a point that is nearer than ``lower``, and has
-the row as a neighbour, is shorter than ``lower`` plus the radius. Where every way over the piece is at least so long, there is no such
-point. Costs are whole numbers of 2^-58, rounded down, so that no row is ruled out that may count.
+minimised, a row is also ruled out where every way from the factual over the piece to the row is at least ``lower`` plus the radius long:
+over a point that is nearer than ``lower`` and has the row as a neighbour, the way is shorter. Costs are whole numbers of 2^-58, rounded
+down, so that no row is ruled out that may count.
 """
 
 from __future__ import annotations
