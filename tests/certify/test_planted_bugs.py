@@ -110,6 +110,15 @@ def functions(seed: int) -> Asked | None:
     return Asked(explain, case.model, by_brute_force(explain, case.model))
 
 
+def general(seed: int) -> Asked | None:
+    case = random_case(9 * seed + 8)
+
+    def explain() -> mace.Explanation:
+        return mace.Explainer(case.model, case.space).explain(case.row, solver="milp", certify=True, **case.question)
+
+    return Asked(explain, case.model, by_brute_force(explain, case.model))
+
+
 def listed(seed: int) -> Asked | None:
     case = random_case(seed)
 
@@ -195,6 +204,23 @@ def causal(equations: dict[str, str], family: str, *, is_bound: bool = False) ->
         return Asked(explain, model, by_a_witness(explain, model))
 
     return made
+
+
+def signs(seed: int) -> Asked | None:
+    """Return a question about a network of many real features, of whose units some are split."""
+    rng = np.random.default_rng([seed, 59])
+    space = mace.FeatureSpace({name: mace.real(-1, 1) for name in "pqrstuvw"})
+    frame = pd.DataFrame(rng.uniform(-1, 1, (300, 8)), columns=list(space))
+    labels = (np.sin(4 * frame.p) * np.cos(3 * frame.q) + frame.r * frame.s > 0.1).astype(int)
+    network = small("network", seed, hidden_layer_sizes=(8, 6), max_iter=120)
+    model = make_pipeline(mace.Encoder(space), network).fit(frame, labels)
+    row = dict(frame[model.predict(frame) == 0].iloc[0])
+
+    def explain() -> mace.Explanation:
+        explainer = mace.Explainer(model, space)
+        return explainer.explain(row, target=1, distance="linf", round_to=None, certify=True, time_limit=60)
+
+    return Asked(explain, model, by_a_witness(explain, model))
 
 
 def gaps(seed: int) -> Asked | None:
@@ -378,6 +404,26 @@ def biased(true: Any) -> Any:
     return net
 
 
+def apart(true: Any) -> Any:
+    """Neither side of a unit's split reaches 0."""
+
+    def tried(self: Any, node: Any, k: int, i: int, side: int, box: Any) -> Any:
+        child = true(self, node, k, i, side, box)
+        (child.low if side else child.high)[k, i] = 0.3 * (node.high if side else node.low)[k, i]
+        return child
+
+    return tried
+
+
+def dearer(true: Any) -> Any:
+    """The bound of a linear program is too high."""
+
+    def bound(self: Any, multipliers: Any, cost: Any, low: Any, high: Any) -> Any:
+        return true(self, multipliers, cost, low, high) + 0.5 * cost.any()
+
+    return bound
+
+
 def never_nearer(true: Any) -> Any:
     return lambda self, bound: true(self, bound) if bound is None else False
 
@@ -395,13 +441,22 @@ PRICES = (
     ("mace.solvers.trees.search:LEAST_PROOF", 5.0),
 )
 
+SPLITS = (
+    ("mace.solvers.network.units.handover:BOXES_BEFORE_SPLITS", 0),
+    ("mace.solvers.network.units.handover:FEW_NUMBERS", 0),
+)
+WITHOUT_A_FIRST_POINT = (
+    ("mace.solvers.milp.search:seek", lambda *_: None),
+    ("mace.solvers.milp.search:FIRST_NODES", 0),
+)
+
 BUGS: dict[str, Bug] = {
     # Joins
     "join: depths are rounded down coarsely": Bug(
         "mace.reductions.joint_forest:_on_grains", lambda _: np.floor, realistic("typical", *TREES), (1, 6)
     ),
     "join: the forest starts lower": Bug(
-        "mace.reductions.joint_forest:beside", after(forest_is_stricter), realistic("typical", *TREES), (1, 6, 21)
+        "mace.reductions.joint_forest:as_one", after(forest_is_stricter), realistic("typical", *TREES), (1, 6, 21)
     ),
     "join: the forest's margin is turned round": Bug(
         "mace.reductions.joint_forest:_with", after(swapped_margin), realistic("typical", *TREES), (10, 21, 35)
@@ -513,10 +568,17 @@ BUGS: dict[str, Bug] = {
     "network: a bound is too low": Bug(
         "mace.solvers.network.prepared:net_arrays", biased, causal({}, "network"), (0, 2)
     ),
+    "signs: a bound is too low": Bug("mace.solvers.network.prepared:net_arrays", biased, signs, (0, 6), SPLITS),
+    "signs: the sides of a split leave a gap": Bug(
+        "mace.solvers.network.units.search:SignSearch._tried", apart, signs, (0, 6), SPLITS
+    ),
     "curves: polylines cross their sigmoids": Bug(
         "mace.solvers.curves.search:above_sigmoid", after(lowered), voting, (1, 3)
     ),
     # General lanes
+    "milp: the bound of a linear program is too high": Bug(
+        "mace.solvers.milp.relaxation:LinearRelaxation.safe_bound", dearer, general, (8, 11), WITHOUT_A_FIRST_POINT
+    ),
     "bisection: nothing nearer is asked for": Bug(
         "mace.solvers.bisection:Bisection._possible", never_nearer, functions, (0, 1, 2)
     ),

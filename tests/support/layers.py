@@ -28,6 +28,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
             "pace",
             "roundings",
             "scale",
+            "linear_program",
             "tiny",
             "domains",
             "missing",

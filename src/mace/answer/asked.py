@@ -264,9 +264,7 @@ class AskedModel:
             statement = None
             if question.certify:
                 self._must_prove("certify=True", question.solver, "Leave certify out.")
-                self._live.check()
-                statement = self._statement(problem.factual, question)
-                check_can_state(statement)
+                statement = self._certifiable(problem.factual, question)
             lane = choose(question.solver, problem)
             rounds = self._rounds(question, problem.factual, started + lane.preparing, current)
             plain = question if rounds is None else question.but(round_to=None, digits=None)
@@ -298,6 +296,13 @@ class AskedModel:
 
     def _statement(self, factual: Point, question: Question) -> Statement:
         return question.statement(self._live.fingerprint, factual, self.causes)
+
+    def _certifiable(self, factual: Point, question: Question) -> Statement:
+        """Return what certificates state, once it is known that the model is the one that was read and that they can."""
+        self._live.check()
+        made = self._statement(factual, question)
+        check_can_state(made)
+        return made
 
     def _driver(
         self,
@@ -349,7 +354,7 @@ class AskedModel:
         choose(question.solver, self._bound(factual, question, self._reading.ask([factual])[0]))
         if question.certify:
             self._must_prove("certify=True", question.solver, "Leave certify out.")
-            check_can_state(self._statement(factual, question))
+            self._certifiable(factual, question)
 
     # ---- other questions
 
@@ -419,10 +424,7 @@ class AskedModel:
             asked = question.but(constraints=[*question.constraints, *kept], count=1)
             return self._nearest(factual, asked, started + lane.preparing, is_last=False, current=current).certificate
 
-        self._live.check()
-        statement = self._statement(problem.factual, question)
-        check_can_state(statement)
-        return made.certified(statement, proof)
+        return made.certified(self._certifiable(problem.factual, question), proof)
 
     @watched
     def _region(

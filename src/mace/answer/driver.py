@@ -242,13 +242,9 @@ class Driver:
 
         With causes, what it acts upon. Raise where neither is found in time.
         """
-        if self.limits.remaining() <= 0:
-            raise Undecided(LATE)
-        found = self.find(self.problem, further, self.limits)
-        if found.bounds.is_infeasible:
+        found = self._decided(further, self.limits)
+        if found is None or found.bounds.point is None:
             return None
-        if found.bounds.point is None:
-            raise Undecided(found.bounds.reason)
         point = simple(found.problem, found.bounds.point, found.bounds.lower, self.limits)
         moved = zip(self.problem.space, point, self.problem.factual, strict=True)
         return frozenset(name for name, new, old in moved if new != old), self._counterfactual(found, point)
@@ -258,14 +254,19 @@ class Driver:
 
         Nothing but its validity is known of the point: no bound comes with it.
         """
+        found = self._decided(further, replace(self.limits, any_point=True))
+        return None if found is None else replace(found, bounds=replace(found.bounds, lower=Fraction(0)))
+
+    def _decided(self, further: tuple[Condition, ...], limits: Limits) -> Found | None:
+        """Return what a search finds, with a point; ``None`` where there is proved to be none. Raise where neither is found in time."""
         if self.limits.remaining() <= 0:
             raise Undecided(LATE)
-        found = self.find(self.problem, further, replace(self.limits, any_point=True))
+        found = self.find(self.problem, further, limits)
         if found.bounds.is_infeasible:
             return None
         if found.bounds.point is None:
             raise Undecided(found.bounds.reason)
-        return replace(found, bounds=replace(found.bounds, lower=Fraction(0)))
+        return found
 
     def told(self, found: Sequence[Found]) -> dict[Point, Counterfactual]:
         """Return what was found as answers, after asking the real model about all of it at once."""

@@ -104,8 +104,8 @@ def margin_of(problem: Problem, point: Point, noise: Robust, solver: str, limits
     whole, space = noise.radii(problem.space), problem.space
 
     def ask(share: Fraction) -> Bounds:
-        sturdy = RobustCondition(space, {name: share * radius for name, radius in whole.items()})
-        question = counterexample_question(problem, sturdy, point)
+        lesser = RobustCondition(space, {name: share * radius for name, radius in whole.items()})
+        question = counterexample_question(problem, lesser, point)
         return choose(solver, question).solve(question, limits)
 
     def share_of(row: Point) -> Fraction:

@@ -26,6 +26,7 @@ from mace.forms.scoring import column_values
 from mace.models import Reading
 from mace.problem import Problem
 from mace.solvers.domains import Allowed, allowed_values
+from mace.solvers.linear_program import loaded
 from mace.space import Column, Feature, FeatureSpace, Integer, Point, Real
 
 GRID = 101
@@ -143,17 +144,10 @@ def _cheapest(grids: list[Floats], costs: list[Floats], weights: Floats, bias: f
 def _solve(objective: Floats, rows: csr_matrix[Any], low: Floats, high: Floats) -> Floats | None:
     """Minimise over binary variables and a last one that is only not negative; ``None``: there is no solution."""
     count = len(objective) - 1
-    model = highspy.HighsLp()
-    model.num_col_, model.num_row_ = count + 1, len(low)
-    model.col_cost_ = objective
-    model.col_lower_, model.col_upper_ = np.zeros(count + 1), np.append(np.ones(count), np.inf)
-    model.row_lower_, model.row_upper_ = low, high
-    model.integrality_ = [highspy.HighsVarType.kInteger] * count + [highspy.HighsVarType.kContinuous]
-    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = rows.indptr, rows.indices, rows.data
-    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    highs.setOptionValue("output_flag", False)
-    highs.passModel(model)
+    least, most = np.zeros(count + 1), np.append(np.ones(count), np.inf)
+    by_row = rows.indptr, rows.indices, rows.data
+    highs = loaded({"output_flag": False}, objective, least, most, by_row, low, high)
+    highs.changeColsIntegrality(count, np.arange(count, dtype=np.int32), np.full(count, highspy.HighsVarType.kInteger))
     highs.run()
     if highs.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
         return None

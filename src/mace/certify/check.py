@@ -21,6 +21,7 @@ from mace.constraints.numbers import in_binary
 from mace.errors import InvalidRow, MaceError
 from mace.exact import float_up
 from mace.problem import Problem
+from mace.space import Point
 
 
 def verify(
@@ -164,19 +165,17 @@ def _check_counterfactual(problem: Problem, row: dict[str, Any]) -> Fraction:
     except InvalidRow as error:
         raise Refuted(f"claim.counterfactual: {error}") from error
     if not problem.is_plausible(point):
-        raise Refuted(f"claim.counterfactual: {_why_implausible(problem, row)}")
+        raise Refuted(f"claim.counterfactual: {_why_implausible(problem, point)}")
     check_reached(problem, point)
     return problem.distance(point)
 
 
-def _why_implausible(problem: Problem, row: dict[str, Any]) -> str:
-    point = problem.space.point(row)
+def _why_implausible(problem: Problem, point: Point) -> str:
     if not replace(problem, conditions=()).is_plausible(point):
         return "a value is off the grid of its feature"
-    for number, condition in enumerate(problem.conditions):
-        if not replace(problem, conditions=(condition,)).is_plausible(point):
-            return f"it breaks condition {number} of the statement (constraints first, then earlier counterfactuals)"
-    return "it is not plausible"
+    alone = (replace(problem, conditions=(condition,)) for condition in problem.conditions)
+    number = next(number for number, each in enumerate(alone) if not each.is_plausible(point))
+    return f"it breaks condition {number} of the statement (constraints first, then earlier counterfactuals)"
 
 
 def _check_proof(problem: Problem, certificate: Certificate, progress: Progress, check: Callable[..., None]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -136,9 +135,9 @@ class Setting:
         }
 
 
-def balanced_split(labels: pd.Series, seed: int = SEED) -> tuple[Ints, Ints]:
+def balanced_split(labels: pd.Series) -> tuple[Ints, Ints]:
     """Return the paper's split: both classes sampled down to the same multiple of 250, then 70 % train and 30 % test."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     by_class = [np.flatnonzero(labels.to_numpy() == label) for label in (0, 1)]
     size = min(map(len, by_class)) // SAMPLE_MULTIPLE * SAMPLE_MULTIPLE
     chosen = np.concatenate([rng.choice(rows, size, replace=False) for rows in by_class])
@@ -148,7 +147,7 @@ def balanced_split(labels: pd.Series, seed: int = SEED) -> tuple[Ints, Ints]:
 
 
 @lru_cache(maxsize=12)
-def setting_of(dataset: str, model_name: str, data_home: str | os.PathLike[str] | None = None) -> Setting:
+def setting_of(dataset: str, model_name: str) -> Setting:
     """Return a setting, fitted: the same one for the same names, every time; those of the paper's grid are kept."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.pipeline import make_pipeline
@@ -156,7 +155,7 @@ def setting_of(dataset: str, model_name: str, data_home: str | os.PathLike[str] 
     from mace.space.encoder import Encoder
 
     family = family_of(model_name)
-    data = load(dataset, data_home=data_home)
+    data = load(dataset)
     train, test = balanced_split(data.labels)
     encoder = Encoder(data.space, categorical="codes", ordinal="codes") if family.is_coded else Encoder(data.space)
     with warnings.catch_warnings():

@@ -72,14 +72,14 @@ def _with(problem: Problem, condition: Usual) -> Problem:
 def _join(form: TreeEnsemble, other: TreeEnsemble) -> Joined:
     """Return two ensembles as one; the same object again, so that what a lane makes of it is made once too."""
     rounded = replace(other, value=_on_grains(other.value), base=_on_grains(other.base))
-    return beside([form, rounded], form)
+    return as_one([form, rounded], form)
 
 
 def _on_grains(values: Floats) -> Floats:
     return np.asarray(np.rint(values * DEPTH_SCALE) / DEPTH_SCALE)
 
 
-def beside(each: Sequence[TreeEnsemble], first: TreeEnsemble) -> Joined:
+def as_one(each: Sequence[TreeEnsemble], first: TreeEnsemble) -> Joined:
     """Return several ensembles as one, each with its own outputs. What is no array is taken from the first."""
     return Joined(
         space=first.space,

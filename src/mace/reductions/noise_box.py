@@ -21,25 +21,25 @@ def inside(problem: Problem, region: Region) -> Problem:
     return replace(problem, conditions=(*problem.conditions, *map(GuardCondition, guards)))
 
 
-def around(problem: Problem, sturdy: RobustCondition, point: Point, names: Iterable[str] | None = None) -> Region:
+def around(problem: Problem, noise: RobustCondition, point: Point, names: Iterable[str] | None = None) -> Region:
     """Return the box of rows to which noise can lead from a point; with ``names``, only what it leaves of these features."""
     whole = whole_region(problem.space, problem.factual)
     at = dict(zip(whole, point, strict=True))
-    return {name: _around(whole[name], at[name], sturdy, name) for name in (whole if names is None else names)}
+    return {name: _around(whole[name], at[name], noise, name) for name in (whole if names is None else names)}
 
 
-def _around(whole: Range, value: Value, sturdy: RobustCondition, name: str) -> Range:
+def _around(whole: Range, value: Value, noise: RobustCondition, name: str) -> Range:
     if value is None:
         return whole.nothing_but_missing()
     left = replace(whole, missing=False)
     if left.levels is not None:
         return left.only([int(value)])
-    low, high = sturdy.reach(name, value, value)
-    return left.between(low, high) if sturdy.radii.get(name) else replace(left, low=low, high=high)
+    low, high = noise.reach(name, value, value)
+    return left.between(low, high) if noise.radii.get(name) else replace(left, low=low, high=high)
 
 
 def counterexample_question(
-    problem: Problem, sturdy: RobustCondition, point: Point, varies: Iterable[str] | None = None
+    problem: Problem, noise: RobustCondition, point: Point, varies: Iterable[str] | None = None
 ) -> Problem:
     """Return the question for the nearest row within the noise of a point that is not in the target.
 
@@ -52,4 +52,4 @@ def counterexample_question(
         metric=as_distance("linf").from_factual(problem.space, point),
         conditions=(),
     )
-    return inside(asked, around(problem, sturdy, point, varies))
+    return inside(asked, around(problem, noise, point, varies))

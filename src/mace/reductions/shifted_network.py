@@ -30,15 +30,15 @@ Moves = tuple[Move, ...]
 STAY = Move(Fraction(0))
 
 
-def shifted(problem: Problem, moves: Sequence[Moves], room: Fraction = Fraction(0)) -> Problem:
-    """Return a problem about a network whose answers reach the goal after each of these moves, with a margin of at least ``room``.
+def shifted(problem: Problem, moves: Sequence[Moves]) -> Problem:
+    """Return a problem about a network whose answers reach the goal after each of these moves.
 
     A goal of several alternatives makes one of each choice of them for the copies: few copies only then.
 
     A value is moved in floats and so rounded; what the network's weights make of that rounding widens the goal.
     """
     every = list(dict.fromkeys(moves))
-    if not room and all(move == STAY for each in every for move in each):
+    if all(move == STAY for each in every for move in each):
         return problem
     form, ask, goal = problem.form, problem.ask, problem.goal
     assert isinstance(form, Network)
@@ -57,15 +57,11 @@ def shifted(problem: Problem, moves: Sequence[Moves], room: Fraction = Fraction(
     wide = tuple((low - more, high + more) for (low, high), more in zip(box, most, strict=True))
     slack = goal.slack + form.rounding(_clipped(wide, box, features)) + _shift_rounding(form, wide)
     of_copies = tuple(
-        tuple(
-            replace(margin.moved(copy * outputs), shift=margin.shift - room)
-            for copy, margins in enumerate(taken)
-            for margin in margins
-        )
+        tuple(margin.moved(copy * outputs) for copy, margins in enumerate(taken) for margin in margins)
         for taken in itertools.product(form.alternatives(goal), repeat=len(every))
     )
     wanted = Stated(of_copies, slack, goal)
-    return replace(problem, form=_beside(form, every), ask=ask_all, goal=wanted)
+    return replace(problem, form=_stacked(form, every), ask=ask_all, goal=wanted)
 
 
 def _moved(point: Point, moves: Moves, features: Sequence[Feature]) -> Point:
@@ -90,7 +86,7 @@ def _clipped(wide: Box, box: Box, features: Sequence[Feature]) -> Box:
     )
 
 
-def _beside(form: Network, every: Sequence[Moves]) -> Network:
+def _stacked(form: Network, every: Sequence[Moves]) -> Network:
     """Return the copies of a network as one."""
     weights: list[Floats] = []
     biases: list[Floats] = []
@@ -134,8 +130,7 @@ def _shift_rounding(form: Network, wide: tuple[tuple[Fraction, Fraction], ...]) 
 
 def _unit(feature: Feature) -> float:
     """Return the unit roundoff of a feature's own floats where they are narrower than float64; else 0."""
-    is_narrow = isinstance(feature, Real) and feature.is_single
-    return 2.0 ** -(1 + np.finfo(feature.floats).nmant) if is_narrow and isinstance(feature, Real) else 0.0
+    return 2.0 ** -(1 + np.finfo(feature.floats).nmant) if isinstance(feature, Real) and feature.is_single else 0.0
 
 
 def gradient(form: Network, margins: Sequence[Margin], point: Point) -> tuple[float, Floats]:
@@ -174,11 +169,11 @@ def kept_inside(point: Point, offset: Offset, features: Sequence[Feature]) -> Po
     for value, each, feature in zip(point, offset, features, strict=True):
         if value is None or not each or not isinstance(feature, Real | Integer):
             moved.append(value)
-        elif isinstance(feature, Integer):
-            low, high = span(feature)
+            continue
+        low, high = span(feature)
+        if isinstance(feature, Integer):
             moved.append(int(min(max(value + each, low), high)))
         else:
-            low, high = span(feature)
             moved.append(min(max(feature.nearest(float(value) + float(each)), float(low)), float(high)))
     return tuple(moved)
 

@@ -24,7 +24,7 @@ from mace.forms import Alternatives, Goal, Stated, TreeEnsemble
 from mace.models.preprocessing.ground_trees import pruned
 from mace.models.reading import Ask
 from mace.problem import Problem
-from mace.reductions.joint_forest import Joined, beside
+from mace.reductions.joint_forest import Joined, as_one
 from mace.space import Column, Integer, Ordinal, Point, Real, Value
 
 Ends = tuple[float, float]
@@ -382,4 +382,4 @@ def _together(each: Sequence[TreeEnsemble], first: TreeEnsemble) -> Joined:
     """Return an ensemble and its copies as one, unless that is too large."""
     if sum(len(one.left) for one in each) * sum(one.outputs for one in each) > MOST_LEAF_VALUES:
         raise NoCopies("the copies are too large together")
-    return beside(each, first)
+    return as_one(each, first)

@@ -76,7 +76,7 @@ class DataRows:
         self.order = np.argsort(self.home_add.sum(axis=1) + self.home_top.max(axis=1), kind="stable")
 
     def start(self) -> NeighbourSet:
-        """Return what is known before anything is."""
+        """Return every row as one that may be a neighbour, and none as one that must be."""
         return NeighbourSet(self.order, np.empty(0, dtype=np.int64))
 
     def settled(self, piece: Piece, rows_left: NeighbourSet) -> tuple[Piece, NeighbourSet] | None:
@@ -145,7 +145,7 @@ class DataRows:
             span = replace(span, missing=False)
         own, reach = own[known], reach[known]
         if not len(own):
-            return span.only_missing() if span.missing else replace(span, low=1.0, high=0.0, levels=_none(span))
+            return replace(span.only_missing(), missing=span.missing)
         if feature.range == 0:
             return span
         width = reach * float(feature.range) * MORE
@@ -156,10 +156,6 @@ class DataRows:
             width = np.zeros(len(own))
         kept = frozenset(k for k in span.levels if (np.abs(own - k) <= width).any())
         return replace(span, levels=kept)
-
-
-def _none(span: Span) -> frozenset[int] | None:
-    return None if span.levels is None else frozenset()
 
 
 def _is_same(metric: object, own: NormMetric) -> bool:

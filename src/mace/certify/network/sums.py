@@ -51,7 +51,7 @@ class SeparableSums:
         self._level_costs = [self._costs_of_levels(table) for table in tables]
 
     def _slopes(self, axes: Ints) -> Floats:
-        """Return the slopes of some axes, boxes x sums x axes, with what they got of the greatest change."""
+        """Return the slopes of some axes, boxes x sums x axes, with the share of the greatest change that each pays."""
         slope = self.field.ball.slope[axes]
         return slope if self.extra is None else slope + self.extra[:, :, axes]
 

@@ -29,14 +29,14 @@ from mace.space import Categorical, Point, Real, Value
 # ---- the box around an answer
 
 
-def check_answer(sturdy: RobustCondition, problem: Problem, point: Point, evidence: dict[str, Any]) -> None:
+def check_answer(noise: RobustCondition, problem: Problem, point: Point, evidence: dict[str, Any]) -> None:
     """Raise unless it is shown that every row within the noise of a point is in the target."""
     proof = evidence.get("around")
     if not isinstance(proof, dict):
         said = evidence.get("missing", "the evidence has no proof of it")
         raise Unchecked(f"whether noise undoes the counterfactual is not proved: {said!s:.300}")
     guards = [
-        _within(name, value, sturdy, problem.space[name]) for name, value in zip(problem.space, point, strict=True)
+        _within(name, value, noise, problem.space[name]) for name, value in zip(problem.space, point, strict=True)
     ]
     asked = replace(
         problem,
@@ -51,13 +51,13 @@ def check_answer(sturdy: RobustCondition, problem: Problem, point: Point, eviden
         raise Refuted(f"evidence.around: {error}") from error
 
 
-def _within(name: str, value: Value, sturdy: RobustCondition, feature: object) -> syntax.Guard:
+def _within(name: str, value: Value, noise: RobustCondition, feature: object) -> syntax.Guard:
     """Return the guard that a feature is within the noise of a value."""
     if value is None:
         return syntax.Missing(name)
     low, high = Fraction(value), Fraction(value)
-    if not isinstance(feature, Categorical) and sturdy.radii.get(name):
-        low, high = around(sturdy, name, value, value)
+    if not isinstance(feature, Categorical) and noise.radii.get(name):
+        low, high = around(noise, name, value, value)
         if isinstance(feature, Real):
             low, high = Fraction(float_up(low)), Fraction(float_down(high))
     return syntax.conjunction([syntax.Not(syntax.Missing(name)), syntax.between(syntax.Variable(name), low, high)])
@@ -67,7 +67,7 @@ def _within(name: str, value: Value, sturdy: RobustCondition, feature: object) -
 
 
 def check(
-    sturdy: RobustCondition,
+    noise: RobustCondition,
     problem: Problem,
     lower: Fraction | None,
     evidence: dict[str, Any],
@@ -78,25 +78,25 @@ def check(
     if not isinstance(proof, dict):
         raise Unchecked(f"there is no proof of lower: {evidence.get('missing', 'the evidence has none')!s:.300}")
     if proof.get("lane") == "enumerate":
-        _check_rows(problem, sturdy, lower, progress)
+        _check_rows(problem, noise, lower, progress)
         return
     if proof.get("lane") == "moved":
-        moved.check(problem, sturdy, lower, proof, progress)
+        moved.check(problem, noise, lower, proof, progress)
         return
     cells = evidence["places"]
     asked = problem
     if cells:
         if not isinstance(problem.form, TreeEnsemble):
             raise Refuted("evidence.places: the model is no tree ensemble")
-        asked = with_copies(problem, [read_cell(problem, sturdy, cell) for cell in cells])
+        asked = with_copies(problem, [read_cell(problem, noise, cell) for cell in cells])
     check_lane(asked, lower, proof, progress)
 
 
-def _check_rows(problem: Problem, sturdy: RobustCondition, lower: Fraction | None, progress: Progress) -> None:
+def _check_rows(problem: Problem, noise: RobustCondition, lower: Fraction | None, progress: Progress) -> None:
     """Raise unless every row nearer than ``lower`` has a row within its noise that is not in the target."""
     refused: dict[Point, bool] = {}
     for rows, share in rows_below(problem, lower):
-        each = [list(noisy_rows(problem, sturdy, row)) for row in rows]
+        each = [list(noisy_rows(problem, noise, row)) for row in rows]
         _look(problem, list(dict.fromkeys(row for own in each for row in own if row not in refused)), refused)
         for row, own in zip(rows, each, strict=True):
             if not any(refused[other] for other in own):

@@ -59,12 +59,12 @@ class NoiseCell:
         return tuple(moved)
 
 
-def read_cell(problem: Problem, sturdy: RobustCondition, entry: dict[str, Any]) -> NoiseCell:
+def read_cell(problem: Problem, noise: RobustCondition, entry: dict[str, Any]) -> NoiseCell:
     """Return the cell of an entry of the evidence, or raise."""
     values: dict[int, tuple[float, float] | None] = {}
     gate: dict[int, Ends | None] = {}
     for name, ends in entry.items():
-        if name not in sturdy.radii:
+        if name not in noise.radii:
             raise Refuted(f"evidence.places: there is no noise on {name!r:.60}")
         j = problem.space.index(name)
         values[j] = gate[j] = None
@@ -74,7 +74,7 @@ def read_cell(problem: Problem, sturdy: RobustCondition, entry: dict[str, Any]) 
             if not low <= high or (low < high and not is_value):
                 raise Refuted(f"evidence.places: {name!r:.60} is not from a value of it to another")
             values[j] = (low, high)
-            gate[j] = around(sturdy, name, low, high) if is_value else (Fraction(low), Fraction(high))
+            gate[j] = around(noise, name, low, high) if is_value else (Fraction(low), Fraction(high))
     return NoiseCell(values, gate)
 
 

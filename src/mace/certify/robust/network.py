@@ -53,7 +53,7 @@ Moves = dict[int, NoiseMove]
 
 
 def check(
-    problem: Problem, sturdy: RobustCondition, lower: Fraction | None, evidence: dict[str, Any], progress: Progress
+    problem: Problem, noise: RobustCondition, lower: Fraction | None, evidence: dict[str, Any], progress: Progress
 ) -> None:
     """Raise unless it is shown that no plausible point nearer than ``lower`` is in the target with all rows within its noise."""
     form = problem.form
@@ -67,7 +67,7 @@ def check(
     spans = [boxes.read_box(problem, entry["ranges"]) for entry in entries]
     check_cover(problem, lower, spans)
     for number, (box, entry) in enumerate(zip(spans, entries, strict=True)):
-        moves = [_read_moves(problem, sturdy, box, each) for each in entry["moves"]]
+        moves = [_read_moves(problem, noise, box, each) for each in entry["moves"]]
         check_box(number, boxes.inside(with_moves(problem, moves), box), lower, entry["proof"])
         progress((number + 1) / len(spans))
 
@@ -75,26 +75,26 @@ def check(
 # ---- moves
 
 
-def _read_moves(problem: Problem, sturdy: RobustCondition, box: Box, entry: dict[str, Any]) -> Moves:
+def _read_moves(problem: Problem, noise: RobustCondition, box: Box, entry: dict[str, Any]) -> Moves:
     """Return a way in which noise can change every row of a box, or raise."""
     found: Moves = {}
     for name, said in entry.items():
-        if name not in sturdy.radii:
+        if name not in noise.radii:
             raise Refuted(f"evidence.moves: there is no noise on {name!r:.60}")
         if not isinstance(said, dict) or len(said) != 1 or not said.keys() <= {"by", "at"}:
             raise Refuted(f"evidence.moves: {name!r:.60} is moved 'by' a number or set 'at' one")
         j = problem.space.index(name)
         ((way, number),) = said.items()
         move = NoiseMove(Fraction(float(number)), way == "at")
-        _check_move(problem, j, move, sturdy, box[j])
+        _check_move(problem, j, move, noise, box[j])
         found[j] = move
     return found
 
 
-def _check_move(problem: Problem, j: int, move: NoiseMove, sturdy: RobustCondition, span: Span | None) -> None:
+def _check_move(problem: Problem, j: int, move: NoiseMove, noise: RobustCondition, span: Span | None) -> None:
     """Raise unless the move stays within the noise for every row whose value lies in a span."""
     name, own = problem.space.names[j], problem.factual[j]
-    feature, radius = problem.space[name], sturdy.radii[name]
+    feature, radius = problem.space[name], noise.radii[name]
     assert isinstance(problem.form, Network)
     read = [column for column in problem.form.columns if column.feature == j]
     if not isinstance(feature, Real | Integer) or feature.missing or own is None:
@@ -109,7 +109,7 @@ def _check_move(problem: Problem, j: int, move: NoiseMove, sturdy: RobustConditi
     if move.is_set:
         if not feature.has(float(move.number)):
             raise Refuted(f"evidence.moves: {float(move.number)!r} is no value of {name!r:.60}")
-        number = partial(_as_written, feature) if sturdy.written else Fraction
+        number = partial(_as_written, feature) if noise.written else Fraction
         if max(abs(number(move.number) - number(low)), abs(number(move.number) - number(high))) > radius:
             raise Refuted(f"evidence.moves: noise does not bring all values of {name!r:.60} in a box to one place")
         return
@@ -117,7 +117,7 @@ def _check_move(problem: Problem, j: int, move: NoiseMove, sturdy: RobustConditi
     if step is not None and (move.number % step or (not feature.has(own) and low <= own <= high)):
         raise Refuted(f"evidence.moves: {name!r:.60} is not moved from values of its grid by whole steps")
     off = Fraction(0) if step is not None else _rounding(feature, low, high, move)
-    if sturdy.written and not is_exact(feature):
+    if noise.written and not is_exact(feature):
         off += _rounding(feature, low, high, move)
     if abs(move.number) + off > radius:
         raise Refuted(f"evidence.moves: {name!r:.60} is moved farther than the noise")

@@ -20,14 +20,14 @@ from mace.space.decimals import decimal_of, dtype_of
 Ends = tuple[Fraction, Fraction]
 
 
-def around(sturdy: RobustCondition, name: str, low: float, high: float) -> Ends:
+def around(noise: RobustCondition, name: str, low: float, high: float) -> Ends:
     """Return the least and the greatest number that noise can turn a value of a feature between two others into.
 
     Noise is a difference of at most the radius, and so the same numbers are those that it can turn into a value between the two.
     """
-    feature, radius = sturdy.space[name], sturdy.radii[name]
+    feature, radius = noise.space[name], noise.radii[name]
     least, most = Fraction(low) - radius, Fraction(high) + radius
-    if sturdy.written and isinstance(feature, Real):
+    if noise.written and isinstance(feature, Real):
         # The difference is one of decimals, which rise with the floats that they are written for.
         first = least_float(decimal_of(feature, low) - radius, dtype_of(feature))
         last = greatest_float(decimal_of(feature, high) + radius, dtype_of(feature))
@@ -38,10 +38,10 @@ def around(sturdy: RobustCondition, name: str, low: float, high: float) -> Ends:
     return least, most
 
 
-def noisy_rows(problem: Problem, sturdy: RobustCondition, row: Point) -> Iterator[Point]:
+def noisy_rows(problem: Problem, noise: RobustCondition, row: Point) -> Iterator[Point]:
     """Yield the rows within the noise of one, itself first."""
     values = [
-        _noisy_values(problem.space[name], value, sturdy.radii.get(name, Fraction(0)), written=sturdy.written)
+        _noisy_values(problem.space[name], value, noise.radii.get(name, Fraction(0)), written=noise.written)
         for name, value in zip(problem.space, row, strict=True)
     ]
     if math.prod(map(len, values)) > MOST_POINTS:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -254,6 +255,24 @@ def _changes(
 def rounded_down(parts: Parts) -> tuple[float, float, float, float]:
     """Return jump, slope, square and peak as floats that are not above them."""
     return float_down(parts.jump), float_down(parts.slope), float_down(parts.square), float_down(parts.peak)
+
+
+def costs_at(axes: list[CellAxis], cells: Iterable[int], missing: Flags) -> list[tuple[int, int]]:
+    """Return what a point in some cells costs, feature by feature: in the sum and in the maximum. Missing features have no cell."""
+    return [
+        (axis.missing_add, axis.missing_top) if lost else (int(axis.add[cell]), int(axis.top[cell]))
+        for axis, cell, lost in zip(axes, cells, missing, strict=True)
+    ]
+
+
+def cells_within(axes: list[CellAxis], costs: list[tuple[int, int]], limit: int) -> list[Flags]:
+    """Return the cells that a point with a cost below ``limit`` may have, where the other features cost at least ``costs``."""
+    total = sum(add for add, _ in costs)
+    *_, second, peak = sorted([0, 0, *(top for _, top in costs)])
+    return [
+        total - add + axis.add + np.maximum(axis.top, second if top == peak else peak) < limit
+        for axis, (add, top) in zip(axes, costs, strict=True)
+    ]
 
 
 def change_costs(parts: Parts, deltas: Floats, changed: Flags) -> tuple[Ints, Ints]:

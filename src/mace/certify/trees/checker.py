@@ -27,10 +27,10 @@ import numpy as np
 
 from mace.certify.patterns import patterns
 from mace.certify.trees.budgets import Budgets
-from mace.certify.trees.cells import CellAxis, make_axes, threshold
+from mace.certify.trees.cells import CellAxis, cells_within, costs_at, make_axes, threshold
 from mace.certify.trees.ensembles import CHUNK, Decisions
 from mace.certify.trees.leaves import Leaves, NodeGains, Nodes, cheapest_of_sets, reachable_leaves, split_nodes
-from mace.certify.trees.prices import Prices
+from mace.certify.trees.prices import PricedBranching, Prices
 from mace.certify.trees.proof import ProofPart, ProofTree, read
 from mace.certify.trees.steps import PriceSteps, Standing, within_ball
 from mace.certify.verdict import Progress, Refuted
@@ -163,7 +163,7 @@ class Walk:
         steps = self._steps(part)
         whole = replace(self._whole(), standing=None if steps is None else steps.standing())
         pending: list[tuple[int, LeafBox | None]] = [(part.begin, self._narrow(whole))]
-        prices = None if part.prices is None or steps is not None else Prices(part.prices, *self._table())
+        prices = None if part.prices is None or steps is not None else Prices(part.prices, self._priced())
         while pending:
             node, box = pending.pop()
             if node % CHUNK == 0:
@@ -190,10 +190,12 @@ class Walk:
             pending.append((node + 1, first))
         return asked
 
-    def _table(self) -> tuple[Any, ...]:
+    def _priced(self) -> PricedBranching:
         """Return what prices are about."""
         bits, rest = int(self.bits[0]), self.limit - self._lost()[0]
-        return self.axes, self.all, self.gain, self.start, self.need, bits, rest, self.trees, self.budgets
+        return PricedBranching(
+            self.axes, self.all, self.gain, self.start, self.need, bits, rest, self.trees, self.budgets
+        )
 
     def _lost(self) -> tuple[int, int]:
         """Return what the features that are missing cost: the sum and the maximum."""
@@ -203,7 +205,7 @@ class Walk:
     def _steps(self, part: ProofPart) -> PriceSteps | None:
         if part.prices is None or not part.has_steps:
             return None
-        return PriceSteps(part.prices, self.missing, self.at_least, self._lost(), *self._table())
+        return PriceSteps(part.prices, self._priced(), self.missing, self.at_least, self._lost())
 
     def _followed(self, steps: PriceSteps, box: LeafBox, node: int, *, is_closed: bool) -> LeafBox | None:
         """Return what the prices of a node leave of its box."""
@@ -315,13 +317,8 @@ class Walk:
             for j, axis in enumerate(self.axes)
         ]
         cells = [int(cheapest_of_sets(axis, inside[j][None])[0]) for j, axis in enumerate(self.axes)]
-        costs = self._costs(cells)
-        total = sum(add for add, _ in costs)
-        near = []
-        for j, axis in enumerate(self.axes):
-            others = max((top for i, (_, top) in enumerate(costs) if i != j), default=0)
-            within = total - costs[j][0] + axis.add + np.maximum(axis.top, others) < self.limit
-            near.append(inside[j] & within & (not self.missing[j]))
+        within = cells_within(self.axes, costs_at(self.axes, cells, self.missing), self.limit)
+        near = [kept & each & (not lost) for kept, each, lost in zip(inside, within, self.missing, strict=True)]
         return self.budgets.left_of(near, box.low, box.high, box.inside)
 
     def _last(self, box: LeafBox, node: int) -> Point | None:
@@ -340,21 +337,13 @@ class Walk:
             int(cheapest_of_sets(axis, inside[j][None])[0]) if axis.is_set else int(np.clip(axis.own, low[j], high[j]))
             for j, axis in enumerate(self.axes)
         ]
-        if self._cost(cells) >= self.limit or not self._may_differ(shared):
+        costs = costs_at(self.axes, cells, self.missing)
+        cost = sum(add for add, _ in costs) + max(top for _, top in costs)
+        if cost >= self.limit or not self._may_differ(shared):
             return None
         if not self.budgets.may_keep(low, high, inside):
             return None
         return self._point(cells)
-
-    def _cost(self, cells: list[int]) -> int:
-        costs = self._costs(cells)
-        return sum(add for add, _ in costs) + max(top for _, top in costs)
-
-    def _costs(self, cells: list[int]) -> list[tuple[int, int]]:
-        return [
-            (axis.missing_add, axis.missing_top) if lost else (int(axis.add[cell]), int(axis.top[cell]))
-            for axis, cell, lost in zip(self.axes, cells, self.missing, strict=True)
-        ]
 
     def _point(self, cells: list[int]) -> Point:
         point: list[int | float | None] = []

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from mace.certify.trees.cells import CellAxis
+from mace.certify.trees.cells import CellAxis, costs_at
 from mace.exact import UNIT, Flags, Floats, Ints
 from mace.forms import Goal, Interval, Margin, TreeEnsemble, innermost
 from mace.space import Column
@@ -146,9 +146,8 @@ def reachable_leaves(nodes: Nodes, split: NodeSplits, axes: list[CellAxis], miss
 
 def start_costs(axes: list[CellAxis], missing: Flags) -> tuple[int, int]:
     """Return the least cost of any point: its sum and its maximum."""
-    add = [axis.missing_add if lost else int(axis.add[axis.own]) for axis, lost in zip(axes, missing, strict=True)]
-    top = [axis.missing_top if lost else int(axis.top[axis.own]) for axis, lost in zip(axes, missing, strict=True)]
-    return sum(add), max(top, default=0)
+    costs = costs_at(axes, (axis.own for axis in axes), missing)
+    return sum(add for add, _ in costs), max((top for _, top in costs), default=0)
 
 
 def joined_leaves(each: list[Leaves]) -> Leaves:

@@ -14,6 +14,7 @@ A budget with a price μ >= 0 is a second cost: it adds μ times what may be spe
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -32,13 +33,12 @@ LARGEST_SUM = 2**61
 NO_PRICE = -(2**61)
 
 
-class PriceTable:
-    """The pairs of one branching: which trees pay for which feature, and over which segments of its cells.
+@dataclass(frozen=True, slots=True)
+class PricedBranching:
+    """What prices are about: one branching, over one margin.
 
-    Parameters
+    Attributes
     ----------
-    evidence : dict
-        ``tree``, ``feature`` and ``segments`` of each pair, and the ``upper`` end of each segment.
     axes, leaves
         Of the branching.
     gain, start, need : int arrays
@@ -53,26 +53,32 @@ class PriceTable:
         Of the question.
     """
 
-    def __init__(
-        self,
-        evidence: dict[str, Any],
-        axes: list[CellAxis],
-        leaves: Leaves,
-        gain: Ints,
-        start: Ints,
-        need: Ints,
-        bits: int,
-        limit: int,
-        trees: int,
-        budgets: Budgets,
-    ) -> None:
-        if gain.shape[1] != 1:
+    axes: list[CellAxis]
+    leaves: Leaves
+    gain: Ints
+    start: Ints
+    need: Ints
+    bits: int
+    limit: int
+    trees: int
+    budgets: Budgets
+
+
+class PriceTable:
+    """The pairs of one branching: which trees pay for which feature, and over which segments of its cells.
+
+    The evidence has ``tree``, ``feature`` and ``segments`` of each pair, and the ``upper`` end of each segment.
+    """
+
+    def __init__(self, evidence: dict[str, Any], about: PricedBranching) -> None:
+        if about.gain.shape[1] != 1:
             raise Refuted("evidence.prices: they are about one margin, and the alternative has several")
-        self.axes, self.leaves, self.limit = axes, leaves, limit
-        self.gain = -((-gain[:, 0]) >> COARSER)
-        self.start, self.need = -((-int(start[0])) >> COARSER), int(need[0]) >> COARSER
-        self.unit = math.ldexp(1.0, bits - COARSER)
-        self.trees, self.budgets = trees, budgets
+        self.axes, self.leaves, self.limit = about.axes, about.leaves, about.limit
+        self.trees, self.budgets = about.trees, about.budgets
+        self.gain = -((-about.gain[:, 0]) >> COARSER)
+        self.start, self.need = -((-int(about.start[0])) >> COARSER), int(about.need[0]) >> COARSER
+        self.unit = math.ldexp(1.0, about.bits - COARSER)
+        axes, trees = self.axes, self.trees
         tree, feature, segments = (
             np.asarray(evidence[name], dtype=np.int64) for name in ("tree", "feature", "segments")
         )
@@ -132,8 +138,8 @@ class Prices(PriceTable):
     """The prices of a branching without steps: ``price`` has a row for each box that they close, ``multiplier`` a number, and where there
     are budgets ``rates`` a row. Such proofs were written by version 0.1."""
 
-    def __init__(self, evidence: dict[str, Any], *table: Any) -> None:
-        super().__init__(evidence, *table)
+    def __init__(self, evidence: dict[str, Any], about: PricedBranching) -> None:
+        super().__init__(evidence, about)
         self.price = np.asarray(evidence["price"])
         self.multiplier = np.asarray(evidence["multiplier"], dtype=np.float64)
         self.rates = rates_of(evidence, len(self.multiplier), self.budgets)

@@ -20,11 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from mace.certify.trees.cells import CellAxis
+from mace.certify.trees.cells import CellAxis, cells_within, costs_at
 from mace.certify.trees.leaves import Leaves, cheapest_of_sets
 from mace.certify.trees.prices import (
     LARGEST_SUM,
     NO_PRICE,
+    PricedBranching,
     PriceTable,
     covered,
     range_most,
@@ -110,20 +111,25 @@ class PriceSteps(PriceTable):
     evidence : dict
         As for :class:`PriceTable`; besides, for each step its ``node`` of the branching, a row of ``change``, by how many units each price
         changes from what it was on the way there, a ``multiplier`` and, where there are budgets, a row of ``rates``; and the ``unit``.
+    about : PricedBranching
+        The branching.
     missing : bool array
         The features that are missing.
     at_least : list of int
         How many features must differ from each earlier counterfactual.
     cost : tuple of int
         What the features that are missing cost: their sum and their maximum.
-    table
-        What :class:`PriceTable` takes.
     """
 
     def __init__(
-        self, evidence: dict[str, Any], missing: Flags, at_least: list[int], cost: tuple[int, int], *table: Any
+        self,
+        evidence: dict[str, Any],
+        about: PricedBranching,
+        missing: Flags,
+        at_least: list[int],
+        cost: tuple[int, int],
     ) -> None:
-        super().__init__(evidence, *table)
+        super().__init__(evidence, about)
         self.missing, self.at_least, (self.lost_add, self.lost_top) = missing, at_least, cost
         self.present = [j for j, lost in enumerate(missing) if not lost]
         # Where any distance will do, the greatest cost there is is the limit: distance may then have a price too.
@@ -268,18 +274,9 @@ class PriceSteps(PriceTable):
         cheapest = np.zeros(len(self.axes), dtype=np.int64)
         for j in self.present:
             cheapest[j] = cheapest_of_sets(self.axes[j], alive[j][None])[0]
-        near, total, tops = list(alive), self.lost_add, {-1: self.lost_top}
-        for j in self.present:
-            total += int(self.axes[j].add[cheapest[j]])
-            tops[j] = int(self.axes[j].top[cheapest[j]])
-        peak = max(tops.values())
-        if total + peak >= self.limit + self.lost_add:
-            return None
-        for j in self.present:
-            axis = self.axes[j]
-            others = peak if tops[j] < peak else max((top for i, top in tops.items() if i != j), default=0)
-            add = total - int(axis.add[cheapest[j]]) + axis.add
-            near[j] = alive[j] & (add + np.maximum(axis.top, others) < self.limit + self.lost_add)
+        costs = costs_at(self.axes, cheapest, self.missing)
+        within = cells_within(self.axes, costs, self.limit + self.lost_add)
+        near = [kept & each for kept, each in zip(alive, within, strict=True)]
         near = self.budgets.left_of(near, *_box_of(near), self._sets(near))
         for number, least in enumerate(self.at_least):
             differ = sum(
@@ -362,21 +359,12 @@ def range_spread(rest: Ints, row: Ints, first: Ints, last: Ints, shape: tuple[in
 
 def within_ball(axes: list[CellAxis], leaves: Leaves, missing: Flags, limit: int) -> tuple[list[CellAxis], Leaves]:
     """Return axes with those cells alone that some point nearer than the limit may have, and the leaves over these."""
-    costs = [
-        (axis.missing_add, axis.missing_top) if lost else (int(axis.add[axis.own]), int(axis.top[axis.own]))
-        for axis, lost in zip(axes, missing, strict=True)
-        if lost or axis.size
-    ]
-    total = sum(add for add, _ in costs)
-    if len(costs) < len(axes) or total + max(top for _, top in costs) >= limit:
-        return axes, leaves
+    within = cells_within(axes, costs_at(axes, (axis.own for axis in axes), missing), limit)
     made = list(axes)
     low, high, inside = leaves.low.copy(), leaves.high.copy(), dict(leaves.inside)
     useful = np.ones(len(leaves.node), dtype=bool)
     for j in [j for j, lost in enumerate(missing) if not lost]:
-        axis, (own_add, _) = axes[j], costs[j]
-        others = max((top for i, (_, top) in enumerate(costs) if i != j), default=0)
-        kept = np.flatnonzero(total - own_add + axis.add + np.maximum(axis.top, others) < limit)
+        axis, kept = axes[j], np.flatnonzero(within[j])
         made[j] = _axis_of(axis, kept)
         if axis.is_set:
             inside[j] = inside[j][:, kept]

@@ -124,10 +124,7 @@ def _points(points: Any, *, is_flat: bool = False) -> Shape:
 
 def binarizer(step: Step) -> list[Traced]:
     """Binarizer: whether x is above a threshold."""
-    return [
-        step.output(i, i, source.name, shape=Shape(cuts=(step.as_held(i, step.fitted.threshold),), is_flat=True))
-        for i, source in enumerate(step.inputs)
-    ]
+    return _shaped(step, lambda i: Shape(cuts=(step.as_held(i, step.fitted.threshold),), is_flat=True))
 
 
 def discretizer(step: Step) -> list[Traced]:
@@ -164,7 +161,7 @@ def one_hot_encoder(step: Step) -> list[Traced]:
 
 def ordinal_encoder(step: Step) -> list[Traced]:
     """OrdinalEncoder: the position of a category."""
-    return [step.output(i, i, source.name, shape=_categories(step, i)) for i, source in enumerate(step.inputs)]
+    return _shaped(step, lambda i: _categories(step, i))
 
 
 def target_encoder(step: Step) -> list[Traced]:
@@ -229,9 +226,7 @@ def power_transformer(step: Step) -> list[Traced]:
     """PowerTransformer: a power of each column, then a StandardScaler of its own where it says so."""
     fitted = step.fitted
     if not fitted.standardize:
-        return [
-            step.output(i, i, source.name, shape=Shape(_power_error(step, i))) for i, source in enumerate(step.inputs)
-        ]
+        return _shaped(step, lambda i: Shape(_power_error(step, i)))
     plain = copy.copy(fitted)
     plain.standardize = False
     sample = plain.transform(step.sample)
@@ -337,16 +332,13 @@ def function_transformer(step: Step) -> list[Traced]:
     if name == "positive":
         return identity(step)
     if name in ("absolute", "fabs"):
-        return [replace(made, lower=_size_of(made)) for made in _shaped(step, _COURSES[name])]
+        return [replace(made, lower=_size_of(made)) for made in _shaped(step, lambda _: _COURSES[name])]
     if name in INEXACT_FUNCTIONS:
-        return [
-            step.output(i, i, source.name, shape=_inexact(step.roundoff(i), step.least(i)))
-            for i, source in enumerate(step.inputs)
-        ]
+        return _shaped(step, lambda i: _inexact(step.roundoff(i), step.least(i)))
     shape = _COURSES.get(name)
     if shape is None:
         raise step.refuse(f"np.{name} is not known to be monotone.")
-    return _shaped(step, shape)
+    return _shaped(step, lambda _: shape)
 
 
 def _inexact(roundoff: float, least: float) -> Shape:
@@ -354,8 +346,9 @@ def _inexact(roundoff: float, least: float) -> Shape:
     return Shape(lambda t: INEXACT * roundoff * np.abs(t) + least)
 
 
-def _shaped(step: Step, shape: Shape) -> list[Traced]:
-    return [step.output(i, i, source.name, shape=shape) for i, source in enumerate(step.inputs)]
+def _shaped(step: Step, shape: Callable[[int], Shape]) -> list[Traced]:
+    """Return an output of each input alone, by what is known of it."""
+    return [step.output(i, i, source.name, shape=shape(i)) for i, source in enumerate(step.inputs)]
 
 
 def _size_of(made: Traced) -> Lower:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import replace
@@ -47,16 +46,6 @@ def cut_at(left: Range, at: Fraction) -> list[Range]:
     return [part for part in parts if not part.is_empty]
 
 
-def by_missing(left: Range, _: Value, *, is_own: bool) -> list[Range]:
-    """Cut a range into being missing and all values."""
-    return [left.nothing_but_missing(), replace(left, missing=False)] if left.missing and left.has_values else [left]
-
-
-def by_value(left: Range, value: Value, *, is_own: bool) -> list[Range]:
-    """Cut off a value: the factual's own, or a level."""
-    return cut_at(left, Fraction(value)) if value is not None and (is_own or left.levels is not None) else [left]
-
-
 # ---- boxes
 
 
@@ -78,12 +67,16 @@ def branch_at(
 
 
 def branch_somewhere(problem: Problem, region: Region, point: Point, names: list[str]) -> list[Region] | None:
-    """Cut a box at some feature: being missing, the factual's own value, the level of the point, or in the middle."""
-    at = dict(zip(problem.space, point, strict=True))
-    own = dict(zip(problem.space, problem.factual, strict=True))
-    for cut in (by_missing, by_value):
-        for value, name in itertools.chain(((own[name], name) for name in names), ((at[name], name) for name in names)):
-            parts = cut(region[name], value, is_own=value == own[name])
+    """Cut a box at some feature: apart from being missing, at the factual's own value, at the level of the point, or in the middle."""
+    for name in names:
+        left = region[name]
+        if left.missing and left.has_values:
+            return [region | {name: part} for part in (left.nothing_but_missing(), replace(left, missing=False))]
+    for is_own, row in ((True, problem.factual), (False, point)):
+        at = dict(zip(problem.space, row, strict=True))
+        for name in names:
+            left, value = region[name], at[name]
+            parts = cut_at(left, Fraction(value)) if value is not None and (is_own or left.levels is not None) else []
             if len(parts) > 1:
                 return [region | {name: part} for part in parts]
     width = {name: (region[name].high - region[name].low) / size_of(problem, name) for name in names}

@@ -144,7 +144,7 @@ def _on_grid(region: Region, name: str, feature: Real | Integer, own: Value) -> 
 
 
 def _failing_atoms(guard: syntax.Guard, values: Values) -> Iterator[syntax.Compare]:
-    """Yield the comparisons that fail at a row and that the guard fails by."""
+    """Yield the comparisons that fail at a row and make the guard fail there."""
     pending = [guard]
     while pending:
         match pending.pop():

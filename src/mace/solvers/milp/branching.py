@@ -165,7 +165,7 @@ def is_missing(model: Model, name: str, low: Floats) -> bool:
 def settled(
     program: MixedProgram, propagator: Propagator, point: Floats, low: Floats, high: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the bounds with those of the parts that the point fulfils best."""
+    """Return the bounds of a node, narrowed to the part of each choice that the point fulfils best."""
     choices = program.choices
     low, high = low.copy(), high.copy()
     if not len(choices.starts):

@@ -52,9 +52,9 @@ class _Lists:
 
 
 class Room:
-    """A column for how far inside its inequalities a point lies: those of all quantities that a formula bounds on one side only.
+    """A column for how far inside of its inequalities a point lies, as a share of the size of what each bounds.
 
-    It is measured as a share of each quantity's size.
+    The inequalities are those on quantities that a formula bounds on one side only.
     """
 
     def __init__(self, quantities: Quantities, parts: Iterable[Node]) -> None:

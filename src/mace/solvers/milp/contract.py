@@ -228,7 +228,7 @@ class Contractor:
         return smallest, largest
 
     def _share_values(self, row: FormBound) -> bool:
-        """Where all columns of an equation but one have few values, so has that one."""
+        """Give each column of an equation the values that the others leave, where these have few; return False where one has none left."""
         exact = self.quantities.exact[row.form]
         assert exact is not None
         assert row.low is not None

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import highspy
 import numpy as np
@@ -21,6 +20,7 @@ from scipy import sparse
 
 from mace.exact import Floats
 from mace.problem import Limits
+from mace.solvers.linear_program import loaded
 from mace.solvers.milp.contract import LOST_BY_UNDERFLOW, ROUND
 from mace.solvers.milp.program import MixedProgram
 from mace.solvers.milp.quantities import ZERO_OR_ONE
@@ -82,7 +82,9 @@ class LinearRelaxation:
         self.cost[objective] = sense * self.scale[objective]
         self.rounding = (np.diff(self.by_column.indptr) + 6.0) * ROUND
         self._all = np.arange(self.width, dtype=np.int32)
-        self.highs = _open(self)
+        rows = self.rows.indptr, self.rows.indices, self.rows.data
+        low, high = program.low[: self.width] / self.scale, program.high[: self.width] / self.scale
+        self.highs = loaded(OPTIONS, self.cost, low, high, rows, self.row_low, self.row_high)
 
     def solve(self, low: Floats, high: Floats, limits: Limits) -> Solved:
         """Return a proved bound on the objective over a box of columns."""
@@ -151,22 +153,3 @@ def _column_scale(program: MixedProgram) -> Floats:
     size = np.maximum(high - low, NARROWEST_SHARE * np.maximum(np.abs(low), np.abs(high)))
     scale: Floats = np.exp2(np.round(np.log2(np.where(size > SMALLEST, size, 1.0))))
     return scale
-
-
-def _open(relaxation: LinearRelaxation) -> Any:
-    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    for name, value in OPTIONS.items():
-        highs.setOptionValue(name, value)
-    model = highspy.HighsLp()
-    width, program = relaxation.width, relaxation.program
-    model.num_col_, model.num_row_ = width, relaxation.rows.shape[0]
-    model.col_cost_ = relaxation.cost
-    model.col_lower_ = program.low[:width] / relaxation.scale
-    model.col_upper_ = program.high[:width] / relaxation.scale
-    model.row_lower_, model.row_upper_ = relaxation.row_low, relaxation.row_high
-    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = relaxation.rows.indptr
-    model.a_matrix_.index_ = relaxation.rows.indices
-    model.a_matrix_.value_ = relaxation.rows.data
-    highs.passModel(model)
-    return highs

@@ -1,6 +1,6 @@
-"""Rows within the noise of a point that a network refuses, and points near one that is undone that stand the noise: searches in floats.
+"""Attacks and repairs, in floats: a row within the noise of a point that a network refuses, and a robust point near one so refuted.
 
-Nothing is proved here: a refused row is asked about, and a point that seems to stand the noise is proved by the lane.
+Nothing is proved here. The model is asked about a refused row, and a lane has to prove that a repaired point is robust.
 """
 
 from __future__ import annotations
@@ -156,20 +156,19 @@ class WorstRows:
             values = np.array([feature.nearest(float(value)) for value in values])
         return np.unique(values[(values >= low) & (values <= high)])
 
-    # ---- points that stand the noise
+    # ---- repairs
 
     def undoes(self, row: Point, point: Point) -> bool:
-        """Return whether a point is clearly undone where noise leads from it to the values of a row."""
+        """Return whether a point is clearly refused with the noisy values of a row, which are within its noise."""
         noisy = {self.problem.space.index(name) for name in self.noise.radii}
         moved = tuple(a if j in noisy else b for j, (a, b) in enumerate(zip(row, point, strict=True)))
         return self.form is not None and float(self._margins(moved, -1, np.zeros(1))[0]) < -self.grain
 
     def repaired(self, problem: Problem, point: Point) -> tuple[Point, list[Valley]] | None:
-        """Return a plausible point near one that is undone, at which no row within the noise is found to be refused.
+        """Return a plausible point near a refuted one that seems robust, and the valleys that keep it from being nearer.
 
-        Beside it the valleys that hold it back.
-
-        The nearest point by the slopes of the valleys that were met, a few times over; ``None`` where that leads nowhere.
+        A linear program gives the nearest point at which the margins of the valleys met so far, by their slopes, are large enough. It is
+        solved a few times, each with the valleys of the last point; ``None`` where that leads nowhere.
         """
         if self.form is None or not isinstance(problem.metric, NormMetric):
             return None

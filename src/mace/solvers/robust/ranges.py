@@ -16,7 +16,7 @@ from mace.space import Feature, Integer, Real, Value
 
 
 def outside(
-    problem: Problem, sturdy: RobustCondition, name: str, left: Range, refused: Range
+    problem: Problem, noise: RobustCondition, name: str, left: Range, refused: Range
 ) -> tuple[list[Range], Range]:
     """Split a range into the values whose perturbations miss a refused range, and the others."""
     parts: list[Range] = []
@@ -30,7 +30,7 @@ def outside(
         return [*parts, *([others] if others.has_values else [])], kept.only(refused.levels)
     own = _off_grid(problem, name)
     is_alone = refused.low == refused.high == own
-    low, high = (refused.low, refused.high) if is_alone else sturdy.reach(name, refused.low, refused.high)
+    low, high = (refused.low, refused.high) if is_alone else noise.reach(name, refused.low, refused.high)
     values = replace(left, missing=False)
     below, above = values.between(left.low, _before(low, left)), values.between(_after(high, left), left.high)
     parts += [part for part in (below, above) if part.has_values]
@@ -38,7 +38,7 @@ def outside(
         feature = problem.space[name]
         assert isinstance(feature, Real | Integer)
         # It lies between values of the grid, and noise may lead from it to none of those that are refused.
-        near = sturdy.reach(name, own, own)
+        near = noise.reach(name, own, own)
         reaches = (
             is_alone or _values_between(feature, max(refused.low, near[0]), min(refused.high, near[1])) is not None
         )

@@ -78,10 +78,10 @@ Closed = tuple[Region, tuple[Moves, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyBox:
-    """An open box, and how many nodes a question about it may take.
+    """An open box, and (``patience``) how many nodes a question about it may take.
 
-    Its rows must bring the ``pinned`` copies to the goal, since noise leads from all of them to these values. ``source`` is the closed box
-    that its bound comes from, where it is not its own distance.
+    Its rows must bring the ``pinned`` copies to the goal, since noise leads from all of them to these values. ``source`` is the box, asked
+    about before, whose answer is this one's bound; ``None`` where the bound is its own distance.
     """
 
     region: Region
@@ -189,7 +189,7 @@ class RobustSearch:
     def _look_around(
         self, lower: Fraction, box: NoisyBox, point: Point, asked: Closed, near: Region, *, is_cut_short: bool
     ) -> None:
-        """Take the nearest point of a box where it is robust; else cut out of the box what the same refused row rules out."""
+        """Take the nearest point of a box where it is robust; else cut the rows out of the box that the same counterexample refutes."""
         source = box.source or asked
         worst = self.worst_rows.near(point)
         if worst is None:
@@ -277,7 +277,7 @@ class RobustSearch:
             self.around = evidence
 
     def _repair(self, point: Point) -> list[Valley]:
-        """Look for a robust row near a point that is undone, and take it where it is nearer than the incumbent; return its valleys."""
+        """Look for a robust point near a refuted one, and take it where it is nearer than the incumbent; return its valleys."""
         found = self.worst_rows.repaired(self.rest, point)
         if found is None:
             return []

@@ -117,6 +117,7 @@ def mix_rows(columns, many, ascent, net, task, work):
                 else:
                     gains[c] += share * task.row[q, task.slot[j]]
             continue
+        # share · (plus - minus + shift + slack) >= 0 at every counterfactual, each score widened by its band, ``work.error``.
         constant += share * (task.shift[r] + task.slack[r] + net.squash)
         error += share * abs(task.shift[r])
         for side in range(2):
@@ -148,14 +149,16 @@ def combine_rows(columns, many, ascent, net, task, work):
                 if high[i] <= 0.0:
                     m = c * bend
                 elif c > 0.0:
-                    # The chord, moved up by more than its rounding.
+                    # c·h(z) <= c·(s·z + shift) from low to high: the chord, moved up by more than its rounding.
                     s = (high[i] - bend * low[i]) / (high[i] - low[i])
                     shift = max(high[i] - s * high[i], bend * low[i] - s * low[i]) + 1e-15 * (high[i] - low[i])
                     m = c * s
                     constant += c * shift
                 else:
+                    # c·h(z) <= c·line·z, since c < 0 and h lies above each line through 0 with a slope from bend to 1.
                     m = c * min(max(bend + (1.0 - bend) * alpha[i], bend), 1.0)
             if b != 0.0:
+                # 0 <= b·(z - low) for b > 0, 0 <= b·(z - high) for b < 0.
                 m += b
                 constant -= b * (low[i] if b > 0.0 else high[i])
             mu[i] = m
@@ -501,6 +504,7 @@ def tighten(k, first, last, value, limit, many, gains, ascent, box, net, task, w
             continue
         pad = 2.0 * net.own * work.size[k, i]
         for side in range(2):
+            # sign·z <= base + gains·x, and with any price >= 0 also <= that + price·(the combination), which is at least 0.
             sign = 1.0 if side == 0 else -1.0
             if k == 0:
                 base = sign * work.first_at_near[i] + pad

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -23,9 +22,6 @@ WORK_OF_A_PROGRAM = 2**15
 
 BANDS_INSIDE = 2.5
 """In bands: how far inside of the goal the program looks for points."""
-
-
-SIMPLEX_OPTIONS = {"output_flag": False, "threads": 1, "solver": "simplex", "presolve": "off", "random_seed": 0}
 
 SideRow = tuple[Floats, float, bool]
 """A row that is at most a limit, or at most the limit and the greatest change."""
@@ -236,21 +232,10 @@ def _solved(
     cost: Floats, matrix: Floats, limits: Floats, low: Floats, high: Floats, seconds: float
 ) -> tuple[Floats, Floats] | None:
     """Return the point and the dual values that HiGHS gives for: least cost·x with matrix·x <= limits, low <= x <= high."""
-    import highspy
+    from mace.solvers.linear_program import SIMPLEX_OPTIONS, loaded, rows_of
 
-    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    for name, value in SIMPLEX_OPTIONS.items():
-        highs.setOptionValue(name, value)
-    highs.setOptionValue("time_limit", max(seconds, 1e-3))
-    model = highspy.HighsLp()
-    model.num_col_, model.num_row_ = len(cost), len(limits)
-    model.col_cost_, model.col_lower_, model.col_upper_ = cost, low, high
-    model.row_lower_, model.row_upper_ = np.full(len(limits), -np.inf), limits
-    rows, columns = np.nonzero(matrix)
-    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = np.searchsorted(rows, np.arange(len(limits) + 1))
-    model.a_matrix_.index_, model.a_matrix_.value_ = columns, matrix[rows, columns]
-    highs.passModel(model)
+    options = {**SIMPLEX_OPTIONS, "time_limit": max(seconds, 1e-3)}
+    highs = loaded(options, cost, low, high, rows_of(matrix), np.full(len(limits), -np.inf), limits)
     highs.run()
     solution = highs.getSolution()
     x, dual = np.array(solution.col_value), np.array(solution.row_dual)
