@@ -19,7 +19,14 @@ def executed(path: Path) -> Any:
     """Return a notebook after it was run in an empty folder, without what differs from run to run."""
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
-        NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}).execute()
+        # What a cell prints comes in one piece or several, as it happens; joined, it is the same each time.
+        NotebookClient(
+            notebook,
+            timeout=300,
+            kernel_name="python3",
+            coalesce_streams=True,
+            resources={"metadata": {"path": folder}},
+        ).execute()
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
