@@ -69,8 +69,7 @@ class NearestRows:
     def __call__(self, problem: Problem, further: tuple[Condition, ...], limits: Limits) -> Found:
         """Return the nearest row; a further condition is not looked at once time is up."""
         asked = replace(problem, conditions=(*problem.conditions, *further)) if further else problem
-        is_same = problem is self.problem
-        is_known = is_same and (not further or is_lane_for(self.lane, self.solver, problem.space, further))
+        is_known = problem is self.problem and is_lane_for(self.lane, self.solver, problem.space, further)
         lane = self.lane if is_known else choose(self.solver, asked)
         begun = time.monotonic()
         is_late = bool(further) and limits.remaining() <= 0
