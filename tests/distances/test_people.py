@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -313,6 +314,47 @@ def test_levels_that_are_text_are_counted_in_the_order_of_the_space() -> None:
         assert measures[0] == measures[1]
     many = PEOPLE.assign(o=[f"person {k}" for k in range(len(PEOPLE))])
     assert len(many) <= 64 or "o" not in (Distance(weights="percentile", data=many).data or {})
+
+
+DATES = pd.DataFrame(
+    {
+        "since": pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.permutation(np.arange(90) ** 2), unit="D"),
+        "x": RNG.random(90).round(2),
+    }
+)
+
+
+@pytest.mark.parametrize("column", ["moments", "dates", "texts"])
+@pytest.mark.parametrize("unit", ["day", "hour"])
+@pytest.mark.parametrize("weights", ["mad", "percentile"])
+def test_dates_are_measured_by_people_as_their_days_are(weights: str, unit: str, column: str) -> None:
+    """The same people with numbers for dates have the same distances, in whatever unit the space counts dates."""
+    days = (DATES["since"] - pd.Timestamp("1970-01-01")).dt.days
+    of_days = FeatureSpace.from_frame(DATES.assign(since=days))
+    since = DATES["since"]
+    people = DATES.assign(since={"moments": since, "dates": since.dt.date, "texts": since.astype(str)}[column])
+    space = FeatureSpace({"since": mace.date(since.min(), since.max(), unit=unit), "x": of_days["x"]})
+    counted, dated = Distance(weights=weights, data=DATES.assign(since=days)), Distance(weights=weights, data=people)
+    assert Distance(weights=weights, data=json.loads(json.dumps(dated.data))) == dated
+    for row in range(8):
+        each = [(int(days[k]), float(DATES["x"][k])) for k in (row, row + 20)]
+        units = 24 if unit == "hour" else 1
+        own, moved = ((day * units, x) for day, x in each)
+        assert dated.from_factual(space, own).measure(moved) == counted.from_factual(of_days, each[0]).measure(each[1])
+
+
+def test_noise_of_dates_is_a_share_of_what_their_days_spread_by() -> None:
+    space = FeatureSpace({"since": mace.date("2024-01-01", "2046-12-31", unit="hour"), "x": real(0, 1)})
+    noise = mace.robust("50% of sd", data=DATES)
+    days = (DATES["since"] - pd.Timestamp("1970-01-01")).dt.days
+    assert float(noise.radii(space)["since"]) == pytest.approx(12 * float(days.std()))
+
+
+def test_a_text_that_is_no_date_is_refused_for_a_feature_of_dates() -> None:
+    people = DATES.assign(since=["early", "late"] * 45)
+    space = FeatureSpace({"since": mace.date("2024-01-01", "2024-12-31"), "x": real(0, 1)})
+    with pytest.raises(InvalidDistance, match="'since' has a text which is no date"):
+        Distance(weights="percentile", data=people).from_factual(space, (19800, 0.5))
 
 
 def test_what_a_sentence_calls_a_distance() -> None:

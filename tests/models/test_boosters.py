@@ -665,3 +665,12 @@ def test_a_subclass_that_decides_itself_is_refused(name: str) -> None:
     fitted.__class__ = harsh
     with pytest.raises(UnsupportedModel, match=rf"overrides {base.__name__}.predict"):
         read(fitted, PLAIN)
+
+
+@pytest.mark.parametrize("city", ["Köln", "aö"])
+def test_categories_that_xgboost_does_not_keep_whole_are_refused_with_what_to_do(city: str) -> None:
+    frame = pd.DataFrame({"city": pd.Categorical([city, "b", "Ulm", "Jena"] * 10)})
+    model = estimator("xgboost", 2, enable_categorical=True).fit(frame, np.tile([0, 1], 20))
+    with pytest.raises(mace.UnsupportedModel, match=r"'city': level .* has letters beyond ASCII.*'codes'"):
+        mace.Explainer(model, mace.FeatureSpace.from_frame(frame))
+    assert mace.Explainer(model, mace.FeatureSpace.from_frame(frame), unread="search").explain(frame.iloc[0])

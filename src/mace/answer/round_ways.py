@@ -28,7 +28,8 @@ MOST_SQUARES = 12
 about the same."""
 
 MOST_TO_TRY = 8
-"""The most numbers that go to the multiple below or above for all their rows to be asked about: at most 256 rows."""
+"""The most numbers that go to the multiple below or above for all their rows to be asked about, at most 256, in lanes that are not quick on
+grids."""
 
 AskRound = Callable[[tuple[Constraint, ...], str | None], Explanation | None]
 """Asks for the nearest round row under further constraints, in a lane of this name or in that of the question; ``None`` where no lane
@@ -84,8 +85,9 @@ class Rounds:
         ``None`` where there is none, where it is not found in time, or does not fulfil every condition of ``problem``.
         """
         moved = sum(value != own for value, own in zip(point, problem.factual, strict=True))
-        for constraints, rounding in self._questions(problem, point, lane):
-            are_few = rounding is Rounding.NEXT and moved <= MOST_TO_TRY
+        most = getattr(SOLVERS.load(lane), "MOST_ON_GRIDS", 0) if lane in SOLVERS else 0
+        for constraints, rounding in self._questions(problem, point, most):
+            are_few = rounding is Rounding.NEXT and moved <= MOST_TO_TRY and not most
             asked = self.ask(constraints, "enumerate") if are_few else None
             asked = asked if asked is not None and asked.status.is_final else self.ask(constraints, None)
             if asked is None or asked.status != Status.OPTIMAL:
@@ -95,15 +97,16 @@ class Rounds:
         return None
 
     def _questions(
-        self, problem: Problem, point: Point, lane: str
+        self, problem: Problem, point: Point, most: int
     ) -> Iterator[tuple[tuple[Constraint, ...], Rounding]]:
-        """Yield the constraints under which a round row is asked for, and what a row that is nearest under these is."""
+        """Yield the constraints under which a round row is asked for, and what a row that is nearest under these is.
+
+        On a grid of more than ``most`` features the nearest row is hard to find.
+        """
         each = list(zip(self.space, point, problem.factual, strict=True))
         stay = tuple(name for name, value, own in each if value == own)
         others = (fixed(*stay),) if stay else ()
-        most = getattr(SOLVERS.load(lane), "MOST_ON_GRIDS", 0) if lane in SOLVERS else 0
         if len(each) - len(stay) <= most:
-            # On a grid of more features the nearest row is hard to find.
             yield others, Rounding.CHANGES
         if problem.metric.power == 2 and len(each) - len(stay) > MOST_SQUARES:
             return

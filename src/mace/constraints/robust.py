@@ -14,7 +14,7 @@ from mace.constraints.condition import Condition, Constraint, Values, ordered_fe
 from mace.constraints.numbers import as_written, is_binary, plain_number
 from mace.constraints.views import View
 from mace.constraints.words import name_text, number_text
-from mace.distances.people import SPREADS, spreads
+from mace.distances.people import SPREADS, a_day, spreads
 from mace.errors import InvalidConstraint, InvalidDistance, cut
 from mace.exact import float_down, float_up, greatest_float, least_float
 from mace.language import syntax
@@ -99,12 +99,12 @@ class Robust:
         """Return by how much each noisy feature of a space may turn out otherwise."""
         if self.share is None:
             return {name: as_written(radius) for name, radius in self.noise}
-        share, spreads = as_written(self.share), dict(self.noise)
+        share, measured = as_written(self.share), dict(self.noise)
         if self.share_of == "range":
             ordered = {name: each for name, each in space.items() if isinstance(each, Real | Integer | Ordinal)}
             return {name: share * ends_apart(feature) for name, feature in ordered.items()}
         numbers = [name for name, feature in space.items() if isinstance(feature, Real | Integer)]
-        absent = next((name for name in numbers if name not in spreads), None)
+        absent = next((name for name in numbers if name not in measured), None)
         if absent is not None and self.is_unmeasured:
             raise InvalidConstraint(
                 f"{self}: that is measured by people, and none were given. Give them: mace.robust({self._text!r}, data=X_train); on the "
@@ -114,7 +114,7 @@ class Robust:
             raise InvalidConstraint(
                 f"{self}: data has no numbers in a column {absent!r}, which is a feature; add them."
             )
-        return {name: share * as_written(spreads[name]) for name in numbers}
+        return {name: share * as_written(measured[name]) * a_day(space[name]) for name in numbers}
 
     @property
     def is_unmeasured(self) -> bool:

@@ -14,7 +14,9 @@ import pandas as pd
 
 from mace.distances.percentile import Percentiles
 from mace.errors import InvalidDistance
-from mace.space import Categorical, Feature, FeatureSpace, Integer, Ordinal, Real
+from mace.exact import Floats
+from mace.space import Categorical, Date, Feature, FeatureSpace, Integer, Ordinal, Real
+from mace.space.dates import UNITS, as_text, column_microseconds, microseconds
 from mace.space.features import plain_scalar
 from mace.space.frames import as_pandas
 
@@ -54,7 +56,8 @@ def summary(weights: object, data: Any) -> dict[str, float] | dict[str, Pairs] |
             _check_pairs(name, entry)
         return dict(data)
     columns = _columns(data)
-    return {name: _pairs(column) for name, column in columns.items() if _is_number(column) or _has_levels(column)}
+    pairs = {name: _pairs(column) for name, column in columns.items()}
+    return {name: each for name, each in pairs.items() if each is not None}
 
 
 def _columns(data: Any) -> dict[str, pd.Series[Any]]:
@@ -68,6 +71,8 @@ def _columns(data: Any) -> dict[str, pd.Series[Any]]:
 
 def spreads(kind: str, data: Any) -> dict[str, float]:
     """Return by how much each column of numbers spreads, of a table or as it was computed before; ``kind`` is one of ``SPREADS``.
+
+    Columns of dates spread by days.
 
     Raises
     ------
@@ -84,12 +89,34 @@ def spreads(kind: str, data: Any) -> dict[str, float]:
                 )
         return dict(data)
     spread = SPREADS[kind]
-    return {name: spread(column) for name, column in _columns(data).items() if _is_number(column)}
+    numbers = {name: _as_numbers(column) for name, column in _columns(data).items()}
+    return {name: spread(column) for name, column in numbers.items() if column is not None}
+
+
+def a_day(feature: Feature) -> int | Fraction:
+    """Return how many of its units a feature of dates counts in a day, by which data spreads; 1 of any other."""
+    return Fraction(UNITS["day"], UNITS[feature.unit]) if isinstance(feature, Date) else 1
 
 
 def _is_number(column: pd.Series[Any]) -> bool:
     is_number = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
     return bool(is_number and len(column) and np.isfinite(column.to_numpy(dtype=np.float64)).all())
+
+
+def _moments(column: pd.Series[Any]) -> Floats | None:
+    """Return a column of dates, or of their texts, as microseconds; ``None`` of any other."""
+    try:
+        return column_microseconds(column) if len(column) else None
+    except ValueError:
+        return None
+
+
+def _as_numbers(column: pd.Series[Any]) -> pd.Series[Any] | None:
+    """Return a column of numbers, of dates as days; ``None`` of any other."""
+    if _is_number(column):
+        return column
+    moments = _moments(column)
+    return None if moments is None else pd.Series(moments / UNITS["day"])
 
 
 def _is_ordered(column: pd.Series[Any]) -> bool:
@@ -135,19 +162,28 @@ def _weight(name: str, feature: Feature, data: Mapping[str, float]) -> Fraction:
         return Fraction(1)
     if name not in data:
         raise InvalidDistance(f"data has no numbers in a column {name!r}, which is a feature; add them.")
-    return feature.range / Fraction(data[name]) if data[name] else Fraction(1)
+    return feature.range / (Fraction(data[name]) * a_day(feature)) if data[name] else Fraction(1)
 
 
 # ---- percentiles
 
 
-def _pairs(column: pd.Series[Any]) -> Pairs:
-    """Return values with how many people are at or below each: all levels, or numbers that have few people between them."""
+def _pairs(column: pd.Series[Any]) -> Pairs | None:
+    """Return values with how many people are at or below each: all levels, or numbers and dates that have few people between them.
+
+    ``None`` of a column that has no order.
+    """
     counts = column.value_counts(sort=False)
     if not _is_number(column):
-        levels = counts if _is_ordered(column) else counts.astype(int).rename(index=str)
-        return [[plain_scalar(level), int(count)] for level, count in levels.sort_index().cumsum().items()]
-    each = [(plain_scalar(value), int(count)) for value, count in counts.sort_index().cumsum().items()]
+        if _has_levels(column):
+            levels = counts if _is_ordered(column) else counts.astype(int).rename(index=str)
+            return [[plain_scalar(level), int(count)] for level, count in levels.sort_index().cumsum().items()]
+        moments = _moments(column)
+        if moments is None:
+            return None
+        counts = pd.Series(moments.astype("datetime64[us]")).value_counts(sort=False)
+    rising = counts.sort_index().cumsum().items()
+    each = [(as_text(plain_scalar(value)), int(count)) for value, count in rising]
     most, below = SHARE * len(column), [count for _, count in each]
     kept = [0]
     while kept[-1] < len(each) - 1:
@@ -197,11 +233,22 @@ def _scale(name: str, feature: Feature, data: Mapping[str, Pairs]) -> Percentile
 
 def _of_numbers(name: str, feature: Real | Integer, pairs: Pairs) -> list[tuple[Fraction, Fraction]]:
     """Return knots with counts. Where the range goes beyond the data, its upper end counts as one more person: no step is for nothing."""
-    knots = _numbers(name, pairs)
+    knots = _numbers(name, _of_dates(name, feature, pairs) if isinstance(feature, Date) else pairs)
     low, high = Fraction(feature.low), Fraction(feature.high)
     before = [(low, Fraction(0))] if low < knots[0][0] else []
     after = [(high, knots[-1][1] + 1)] if high > knots[-1][0] else []
     return [*before, *knots, *after]
+
+
+def _of_dates(name: str, feature: Date, pairs: Pairs) -> Pairs:
+    """Return pairs with their dates, which are texts, in the units of a feature."""
+    try:
+        return [
+            [Fraction(microseconds(value), UNITS[feature.unit]) if isinstance(value, str) else value, count]
+            for value, count in pairs
+        ]
+    except ValueError as error:
+        raise InvalidDistance(f"data: {name!r} has a text {error}.") from error
 
 
 def _numbers(name: str, pairs: Pairs) -> list[tuple[Fraction, Fraction]]:

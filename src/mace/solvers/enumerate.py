@@ -30,6 +30,9 @@ CHUNK = 256
 POINTS_A_BLOCK = 2**16
 """Points whose distances are calculated, or sorted, between two looks at the clock."""
 
+SAME_IN_FLOATS = 1e-9
+"""How far floats may put a point out of the order of distance."""
+
 Numbers = Ints
 
 
@@ -59,15 +62,17 @@ def _solve(problem: Problem, limits: Limits) -> Bounds:
     undecided: Fraction | None = None
     seen = 0
     for numbers in _nearest_first(measures):
-        if best is not None and measures[numbers[0]] > float(best[0]) + 1e-9:
+        if best is not None and measures[numbers[0]] > float(best[0]) + SAME_IN_FLOATS:
             break
         if limits.remaining() <= 0:
             reached = Fraction(float(measures[numbers[0]])) * (1 - Fraction(1, 10**12))
             return _bounds(problem, best, _least(undecided, reached), LATE, seen)
         seen += len(numbers)
         chunk = [point for point in _points(domains, numbers) if problem.is_plausible(point)]
-        for point, is_in_goal in zip(chunk, _reached(problem, chunk), strict=True):
+        for point, is_in_goal in _reached(problem, chunk):
             measure = problem.metric.measure(point)
+            if best is not None and float(measure) > float(best[0]) + SAME_IN_FLOATS:
+                break
             if is_in_goal is None:
                 undecided = _least(undecided, measure)
             elif is_in_goal and (best is None or measure < best[0]):
@@ -94,16 +99,17 @@ def _least(first: Fraction | None, second: Fraction) -> Fraction:
     return second if first is None else min(first, second)
 
 
-def _reached(problem: Problem, points: list[Point]) -> list[bool | None]:
-    """Ask the real model; a point whose outcome may depend on rounding is asked alone, and ``None`` where that settles nothing."""
+def _reached(problem: Problem, points: list[Point]) -> Iterator[tuple[Point, bool | None]]:
+    """Ask the real model about all points, and yield each with whether it is in the goal.
+
+    A point whose outcome may depend on rounding is asked about alone, ``None`` where that settles nothing.
+    """
     if not points:
-        return []
-    together = [problem.goal.accepts(code) for code in problem.ask(points)]
+        return
     box = problem.box()
-    return [
-        accepted if problem.form.is_beyond_rounding(point, problem.goal, box) else _alone(problem, point)
-        for point, accepted in zip(points, together, strict=True)
-    ]
+    for point, outcome in zip(points, problem.ask(points), strict=True):
+        is_sure = problem.form.is_beyond_rounding(point, problem.goal, box)
+        yield point, problem.goal.accepts(outcome) if is_sure else _alone(problem, point)
 
 
 def _alone(problem: Problem, point: Point) -> bool | None:

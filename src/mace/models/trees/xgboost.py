@@ -127,7 +127,7 @@ def _labels(entry: dict[str, Any]) -> list[Level]:
     if "offsets" not in entry:
         return list(values)
     text = bytes(value % 256 for value in values)
-    return [text[start:end].decode() for start, end in pairwise(entry["offsets"])]
+    return [text[start:end].decode(errors="replace") for start, end in pairwise(entry["offsets"])]
 
 
 # ---- reading
@@ -271,6 +271,12 @@ def _codes(column: Column, family: str) -> Ints:
     table = np.where(is_missing_level, 0, np.array(known))
     if np.isnan(table).any():
         unknown = labels[int(np.isnan(table).argmax())]
+        if not str(unknown).isascii():
+            # XGBoost 3.2 counts letters and cuts bytes: of "Köln", "Ulm" it keeps "Köl", "nUl".
+            raise UnsupportedModel(
+                f"{column.name!r}: level {unknown!r} of the space has letters beyond ASCII, and {family} does not keep such categories "
+                "whole. Rename them, or fit it on the codes of mace.Encoder(space, categorical='codes')."
+            )
         raise UnsupportedModel(
             f"{column.name!r}: level {unknown!r} of the space is unknown to {family}, which would refuse it."
         )
