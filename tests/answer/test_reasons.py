@@ -110,6 +110,28 @@ def test_ranges_are_not_those_of_a_rule_that_is_wider() -> None:
     assert mace.verify(made, explainer.model).outcome == "refuted"
 
 
+def test_rows_that_a_statement_leaves_out_make_no_reason() -> None:
+    """Once all ways are named as earlier answers, or noise undoes every one, none is left; that holds no decision."""
+    explainer = bank()
+    asked: Any = {"target": "yes", "certify": True}
+    given = explainer.explain(TENANT, count=5, constraints=[mace.fixed("age")], **asked)
+    undone = explainer.explain(TENANT, constraints=[mace.fixed("income"), mace.robust({"income": 60})], **asked)
+    for explanation, name, outcome in ((given, "age", "refuted"), (undone, "income", "unchecked")):
+        assert explanation.certificate is not None
+        made = json.loads(explanation.certificate.to_json())
+        assert mace.verify(made, explainer.model).valid
+        witness = TENANT | {name: 90}
+        for claim in (
+            {"reason": {}},
+            {"reason": {name: witness}},
+            {"ranges": {}},
+            {"ranges": {name: None}},
+            {"reasons": {"sets": [[name]], "rows": [witness]}},
+        ):
+            forged = made | {"claim": made["claim"] | claim}
+            assert mace.verify(forged, explainer.model).outcome == outcome, claim
+
+
 def test_a_reason_is_said_with_how_far_it_reaches() -> None:
     reasons = bank().reasons(TENANT, target="yes")
     assert [each.features for each in reasons] == [("income", "home")]
