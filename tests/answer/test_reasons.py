@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from random_composites import random_composite
+from random_constraints import random_constrained
 from random_ensembles import random_ensemble
-from random_problems import random_case
+from random_problems import Case, random_case
+from random_realism import random_realistic
 from random_reasons import fault_of
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
@@ -21,6 +23,7 @@ import mace
 from mace.answer import reason_search
 from mace.answer.reason_search import reasons_of
 from mace.answer.reasons import Reasons
+from mace.constraints import as_constraint
 from mace.solvers import pace
 
 SPACE = mace.FeatureSpace(
@@ -67,6 +70,23 @@ def test_reasons_of_votes_and_calibrated_models_are_those_of_going_through_every
 @pytest.mark.parametrize("seed", [11, 12, 28, 30])
 def test_reasons_of_boosters_and_rows_with_missing_values_are_those_of_going_through_every_row(seed: int) -> None:
     assert fault_of(random_ensemble(seed), smallest=True) is None
+
+
+@pytest.mark.parametrize("seed", [3, 7, 24, 5001, 5006])
+def test_reasons_under_nested_rules_are_those_of_going_through_every_row(seed: int) -> None:
+    case = random_constrained(seed)
+    assert case is not None
+    rules = [as_constraint(text) for text in case.constraints]
+    asked = Case(case.family, case.explainer.model, case.explainer.space, case.row, {"constraints": rules})
+    assert fault_of(asked, smallest=True) is None
+
+
+@pytest.mark.parametrize("seed", [0, 3, 8])
+def test_reasons_near_data_are_those_of_going_through_every_row(seed: int) -> None:
+    case = random_realistic(seed)
+    rules = [as_constraint(each) for each in case.options["constraints"]]
+    asked = Case(case.family, case.explainer.model, case.explainer.space, case.row, {"constraints": rules})
+    assert fault_of(asked, smallest=False) is None
 
 
 def test_ranges_have_a_proof_of_their_own_that_bears_no_more() -> None:
