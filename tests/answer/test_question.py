@@ -77,8 +77,11 @@ def test_a_question_survives_being_changed_pickled_and_asked_again() -> None:
     assert [each.values for each in one] == [each.values for each in other]
 
 
-@pytest.mark.parametrize("count", [1, 3])
-def test_the_lane_of_a_question_is_chosen_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("solver", "count", "asked"), [("auto", 1, [0]), ("auto", 3, [0]), ("trees", 3, [0, 1, 2])])
+def test_the_lane_of_a_question_is_chosen_once(
+    solver: str, count: int, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for each number of conditions where a lane is asked for by name, once in all where the first lane takes them."""
     chosen: list[int] = []
     choose = mace.answer.asked.choose
 
@@ -88,8 +91,9 @@ def test_the_lane_of_a_question_is_chosen_once(count: int, monkeypatch: pytest.M
 
     monkeypatch.setattr("mace.answer.asked.choose", counting)
     monkeypatch.setattr("mace.answer.nearest.choose", counting)
-    assert len(mace.Explainer(MODEL, SPACE).explain(ROW, count=count, diversity=mace.differ())) == count
-    assert chosen == list(range(count))
+    explanation = mace.Explainer(MODEL, SPACE).explain(ROW, count=count, diversity=mace.differ(), solver=solver)
+    assert len(explanation) == count
+    assert chosen == asked
 
 
 def test_robust_is_refused_beside_causes_for_levers_too() -> None:

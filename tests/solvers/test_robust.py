@@ -376,6 +376,34 @@ def test_robust_answers_of_networks_are_true_and_their_certificates_not_refuted(
 
 
 @pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
+@pytest.mark.parametrize("seed", [11, 24, 51, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(61, 100))])
+def test_where_the_only_real_feature_stays_robust_answers_are_those_of_brute_force(seed: int) -> None:
+    """Boxes end at single rows then, of which only the model knows that it refuses them."""
+    rng = np.random.default_rng(seed)
+    numbers = np.column_stack([rng.uniform(0, 1, 200), rng.integers(0, 9, 200), rng.integers(0, 9, 200)])
+    score = numbers @ (rng.normal(size=3) * [1, 0.3, 0.3]) + 0.6 * np.sin(numbers[:, 1]) * rng.normal()
+    score += 0.5 * np.cos(numbers[:, 2] * 2)
+    network = MLPClassifier((8,), random_state=seed, max_iter=400).fit(numbers, score > np.quantile(score, 0.6))
+    x, k, m = numbers[rng.integers(0, 200)].tolist()
+    if network.predict([[x, k, m]])[0]:
+        return
+    says = network.predict([[x, a, b] for a in range(9) for b in range(9)]).reshape(9, 9)
+    robust = {
+        (abs(a - k) + abs(b - m)) / 24
+        for a, b in itertools.product(range(9), repeat=2)
+        if says[max(0, a - 1) : a + 2, max(0, b - 1) : b + 2].all()
+    }
+    space = mace.FeatureSpace({"x": mace.real(0, 1), "k": mace.integer(0, 8), "m": mace.integer(0, 8)})
+    answer = mace.Explainer(network, space).explain(
+        [x, int(k), int(m)], constraints=[mace.fixed("x"), mace.robust({"k": 1, "m": 1})], certify=True
+    )
+    assert [best.distance for best in answer] == pytest.approx([min(robust)] if robust else [])
+    assert answer.status == ("optimal" if robust else "infeasible")
+    certificate = answer[0].certificate if robust else answer.certificate
+    assert certificate is not None
+    assert mace.verify(certificate, network).outcome != "refuted"
+
+
 def test_on_a_finite_space_any_model_has_a_certificate_by_enumeration() -> None:
     explainer, row, target, noise = network_question(4)
     answer = explainer.explain(row, target, constraints=[noise], certify=True, solver="enumerate")

@@ -21,6 +21,7 @@ class Solver(Protocol):
     - ``prepare()``, which loads the solver's kernels, or compiles them, once in a process; no limit counts its time;
     - ``RIVAL``, the search that takes turns with it where ``auto`` chose it;
     - ``prove(problem, lower, upper, limits)``, which returns the proof of a known lower bound (``None`` where only a search makes it);
+    - ``refutes(problem, lower, limits)``, which tells whether it sees, without a search for points, that nothing nearer is in the goal;
     - ``GOES_BY_FORM``, true where it looks at a model's form only, and at no part of it that conditions on single features rule out;
     - ``ASKS_EVERY_ROW``, true where its proof is that each nearer row is looked at;
     - ``likely_rows(problem)``, which returns rows that seem to be in the goal and that it sees without a search;

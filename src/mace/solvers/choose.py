@@ -79,8 +79,10 @@ def choose(solver: str, problem: Problem) -> Lane:
 def is_lane_for(lane: Lane, solver: str, space: FeatureSpace, further: Sequence[Condition]) -> bool:
     """Return whether the lane of a problem is known to be that of the problem with further conditions, without a look at all lanes.
 
-    It is where ``auto`` chose the lane that it looks at first, to be run as it is, which takes each of these conditions.
+    It is where there are none, or ``auto`` chose the lane that it looks at first, to be run as it is, which takes each of them.
     """
+    if not further:
+        return True
     is_first = solver == "auto" and lane.name == next(iter(SOLVERS)) and lane.solve == lane.solver.solve
     return is_first and not any(each.search or why_not_taken(each, lane.solver.TAKES, space) for each in further)
 

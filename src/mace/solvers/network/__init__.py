@@ -98,14 +98,28 @@ def prove(problem: Problem, lower: Fraction | None, upper: Fraction | None, limi
     """Return the proof that nothing nearer than ``lower`` (nothing at all, where ``None``) is in the goal, or why there is none.
 
     ``upper`` is the distance of the nearest point that may be there. ``None`` where only a search makes proofs.
+
+    ``lower`` has to be known: the proof may end at single points, of which whoever checks it asks the model.
     """
+    return _proof(problem, lower, upper, limits)
+
+
+def refutes(problem: Problem, lower: Fraction, limits: Limits) -> bool:
+    """Return whether branching alone shows that nothing nearer than ``lower`` is in the goal, which need not be known before."""
+    found = _proof(problem, lower, None, limits, leaves_points=False)
+    return found is not None and "missing" not in found
+
+
+def _proof(
+    problem: Problem, lower: Fraction | None, upper: Fraction | None, limits: Limits, *, leaves_points: bool = True
+) -> Evidence | None:
     if any(why_not_taken(condition, TAKES, problem.space) for condition in problem.conditions):
         return None
     if supports(problem) or gaps.may_miss(problem):
         return None
     asked, unit = up_to_one(problem)
     ends = (None if end is None else end / unit for end in (lower, upper))
-    return NetworkSearch(asked, limits).prove(*ends)
+    return NetworkSearch(asked, limits).prove(*ends, leaves_points=leaves_points)
 
 
 def prepare() -> None:

@@ -137,7 +137,8 @@ class NetworkState(NamedTuple):
 
 
 class ProofArrays(NamedTuple):
-    """A proof in the making: how many boxes wait and how many entries are written; the entries; the waiting boxes, a stack.
+    """A proof in the making: how many boxes wait, how many entries are written, and how many of these are leaves of a single point, of
+    which the model decides; the entries; the waiting boxes, a stack.
 
     A waiting box may have its branching laid down in ``forced`` (feature, value; -1 for none).
     """
@@ -1881,8 +1882,8 @@ def advance(budget, state, tree, lo, hi, net, task, work):
 
 @kernel
 def prune_or_choose(limit, tolerance, lo, hi, net, task, work):
-    """Return (-1, 0, False) where a box is seen to hold no counterfactual within ``limit``, or is a single point; else a feature, where to
-    branch on it, and whether the value there becomes a box of its own."""
+    """Return (-1, 0, False) where a box is seen to hold no counterfactual within ``limit``, (-2, 0, False) where it is a single point; else
+    a feature, where to branch on it, and whether the value there becomes a box of its own."""
     if not clip(lo, hi, limit, task, work):
         return -1, 0.0, False
     to_differ = can_differ(lo, hi, task)
@@ -1890,7 +1891,7 @@ def prune_or_choose(limit, tolerance, lo, hi, net, task, work):
         return -1, 0.0, False
     box = open_box(lo, hi, net, task, work)
     if box.columns == 0:
-        return -1, 0.0, False
+        return -2, 0.0, False
     propagate(limit, box, net, task, work)
     found = -1.0
     chosen = 0
@@ -1927,8 +1928,8 @@ def end_before_alike(j, lo, hi, task):
 
 @kernel
 def prove(budget, limit, tolerance, proof, lo, hi, net, task, work):
-    """Write a tree of branchings in preorder, the lower side first, whose leaves hold no counterfactual within ``limit``: -1 for a leaf,
-    else the feature and where (the last value of the lower side).
+    """Write a tree of branchings in preorder, the lower side first, whose leaves hold no counterfactual within ``limit``, or are single
+    points: -1 for a leaf, else the feature and where (the last value of the lower side).
 
     Returns when nothing waits, or the budget or the room is used up. ``lo`` and ``hi`` are scratch space for the box at hand.
     """
@@ -1945,6 +1946,9 @@ def prove(budget, limit, tolerance, proof, lo, hi, net, task, work):
         j, value, apart = int(forced[waiting, 0]), forced[waiting, 1], False
         if j < 0:
             j, value, apart = prune_or_choose(limit, tolerance, lo, hi, net, task, work)
+        if j == -2:
+            counts[2] += 1
+            j = -1
         feature[count] = j
         at[count] = value
         counts[1] = count + 1

@@ -29,6 +29,8 @@ FIRST_ROOM, DEEPEST_CUT = 1024, 4096
 
 NO_TIME = "the time limit left no time for the proof"
 
+LEFT_TO_THE_MODEL = "of a single point only the model knows that it is refused"
+
 BESIDE = 2e-4
 """In steps of a grid: how far above a value a cut is written down, more than the kernels' own values are off."""
 
@@ -77,12 +79,22 @@ def first_that_ends(
 
 
 def cuts(
-    workspace: Workspace, made: PreparedNetwork, limit: float, tolerance: float, limits: Limits, most: int
+    workspace: Workspace,
+    made: PreparedNetwork,
+    limit: float,
+    tolerance: float,
+    limits: Limits,
+    most: int,
+    *,
+    leaves_points: bool = True,
 ) -> dict[str, NDArray[Any]]:
-    """Return the tree of cuts of one alternative, whose arrays are in ``workspace``, of at most so many entries."""
+    """Return the tree of cuts of one alternative, whose arrays are in ``workspace``, of at most so many entries.
+
+    Where it ``leaves_points``, a leaf may be a single point of which only the model knows that it is refused.
+    """
     features = len(made.features)
     tree = kernels.ProofArrays(
-        counts=np.array([1, 0], dtype=np.int64),
+        counts=np.array([1, 0, 0], dtype=np.int64),
         feature=np.zeros(FIRST_ROOM, dtype=np.int64),
         at=np.zeros(FIRST_ROOM),
         lo=np.zeros((DEEPEST_CUT, features)),
@@ -102,6 +114,8 @@ def cuts(
             kernels.prove(
                 pace.steps, limit, tolerance, tree, workspace.lo, workspace.hi, made.net, workspace.task, workspace.work
             )
+    if tree.counts[2] and not leaves_points:
+        raise Unfinished(LEFT_TO_THE_MODEL)
     size = tree.counts[1]
     return written(workspace, made, tree.feature[:size], tree.at[:size])
 

@@ -111,6 +111,7 @@ class NetworkSearch:
         self.costs = self.part.costs
         self.factual = self.part.factual
         self.features = self.made.features
+        self.leaves_points = True
         self.best_cost: float = math.inf if earlier is None else earlier.best_cost
         self.best: Point | None = None if earlier is None else earlier.best
         self.open: float = math.inf if earlier is None else earlier.open
@@ -183,11 +184,13 @@ class NetworkSearch:
         )
         return {"lane": "network", "parts": found} if found is not None else {"lane": "network", "missing": reason}
 
-    def prove(self, lower: Fraction | None, upper: Fraction | None) -> Evidence:
+    def prove(self, lower: Fraction | None, upper: Fraction | None, *, leaves_points: bool = True) -> Evidence:
         """Return the cuts that prove that nothing nearer than ``lower`` is in the goal, or why there are none.
 
         Nothing is searched for. Where ``lower`` is ``None``, all distances count; ``upper`` is that of the nearest point that may be there.
+        Where they ``leaves_points``, cuts may end at single points, and whoever checks them asks the model about these.
         """
+        self.leaves_points = leaves_points
         radii = [kernels.WHOLE]
         if lower is not None:
             layout = self.made.layout
@@ -213,9 +216,12 @@ class NetworkSearch:
             splits = handover.may_split(self.made, workspace, self.costs)
             if not splits or not (self.splits_first or handover.has_many_numbers(workspace, domain, limit)):
                 workspace.lo[:], workspace.hi[:] = domain
-                return proof.cuts(workspace, self.made, limit, tolerance, limits, most)
+                return proof.cuts(
+                    workspace, self.made, limit, tolerance, limits, most, leaves_points=self.leaves_points
+                )
             workspace.state.reals[kernels.TOLERANCE] = tolerance
-            return SignProof(self.made, workspace, domain, limit, limits).tree(most)
+            signs = SignProof(self.made, workspace, domain, limit, limits, leaves_points=self.leaves_points)
+            return signs.tree(most)
         except OutOfTime:
             raise proof.Unfinished(proof.NO_TIME) from None
         finally:
@@ -439,7 +445,9 @@ class NetworkSearch:
     def _report(self, workspace: Workspace, floor: float) -> None:
         if self.limits.on_progress is not None:
             power = 1 / self.metric.power
-            floor = min(floor, float(workspace.state.reals[kernels.OPEN]), self.elsewhere)
+            # The floor is that of boxes; points that floats cannot decide were asked about since then, or are left open.
+            found = min(self.best_cost, self.open)
+            floor = min(floor, found, float(workspace.state.reals[kernels.OPEN]), self.elsewhere)
             floor -= 1e-13 + self._grid_cost()
             floor = max(floor, 0.0) if self.is_single else 0.0
             self.limits.on_progress(

@@ -222,12 +222,11 @@ class RobustSearch:
 
     def _is_empty(self, question: Problem) -> bool:
         """Return whether a few cuts prove that no row nearer than the incumbent answers a question: cheaper than asking for the nearest."""
-        cutoff, prove = self.incumbent.cutoff(), getattr(self.solver, "prove", None)
-        if cutoff is None or prove is None or not self.is_plainly_real:
+        cutoff, refutes = self.incumbent.cutoff(), getattr(self.solver, "refutes", None)
+        if cutoff is None or refutes is None or not self.is_plainly_real:
             return False
         until = self.incumbent.limits.deadline
-        proof = prove(question, cutoff + ROUNDED, None, Limits(until, record=True, effort=CUTS_TRIED))
-        return proof is not None and "missing" not in proof
+        return bool(refutes(question, cutoff + ROUNDED, Limits(until, record=True, effort=CUTS_TRIED)))
 
     def _close_beaten(self, closed: Closed) -> None:
         """Count a box as closed that holds no row nearer than the incumbent."""

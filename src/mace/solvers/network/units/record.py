@@ -42,14 +42,24 @@ class RecordedRound:
 
 
 class SignProof(SignSearch):
-    """A search without looking for points that writes down what it does."""
+    """A search without looking for points that writes down what it does.
+
+    Where it ``leaves_points``, a leaf may be a single point of which only the model knows that it is refused.
+    """
 
     def __init__(
-        self, made: PreparedNetwork, workspace: Workspace, domain: tuple[Floats, Floats], radius: float, limits: Limits
+        self,
+        made: PreparedNetwork,
+        workspace: Workspace,
+        domain: tuple[Floats, Floats],
+        radius: float,
+        limits: Limits,
+        *,
+        leaves_points: bool = True,
     ) -> None:
         workspace.state.registers[:] = 0
         super().__init__(made, workspace, domain, limits, lambda: None)
-        self.radius = radius
+        self.radius, self.leaves_points = radius, leaves_points
         self.rounds: list[RecordedRound] = []
 
     @property
@@ -91,6 +101,8 @@ class SignProof(SignSearch):
         if not is_closed and self.rounds and not self.rounds[-1].price.any():
             self.rounds.pop()
         box = None if is_closed else self._open(node)
+        if box is not None and box.columns == 0 and not self.leaves_points:
+            raise proof.Unfinished(proof.LEFT_TO_THE_MODEL)
         if box is None or box.columns == 0:
             return -1, 0.0, []
         kept = self.rounds
