@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from random_composites import random_composite
+from random_constraints import random_constrained
 from random_ensembles import random_ensemble
-from random_problems import random_case
+from random_problems import Case, random_case
+from random_realism import random_realistic
 from random_reasons import fault_of
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
@@ -21,6 +23,7 @@ import mace
 from mace.answer import reason_search
 from mace.answer.reason_search import reasons_of
 from mace.answer.reasons import Reasons
+from mace.constraints import as_constraint
 from mace.solvers import pace
 
 SPACE = mace.FeatureSpace(
@@ -69,6 +72,23 @@ def test_reasons_of_boosters_and_rows_with_missing_values_are_those_of_going_thr
     assert fault_of(random_ensemble(seed), smallest=True) is None
 
 
+@pytest.mark.parametrize("seed", [3, 7, 24, 5001, 5006])
+def test_reasons_under_nested_rules_are_those_of_going_through_every_row(seed: int) -> None:
+    case = random_constrained(seed)
+    assert case is not None
+    rules = [as_constraint(text) for text in case.constraints]
+    asked = Case(case.family, case.explainer.model, case.explainer.space, case.row, {"constraints": rules})
+    assert fault_of(asked, smallest=True) is None
+
+
+@pytest.mark.parametrize("seed", [0, 3, 8])
+def test_reasons_near_data_are_those_of_going_through_every_row(seed: int) -> None:
+    case = random_realistic(seed)
+    rules = [as_constraint(each) for each in case.options["constraints"]]
+    asked = Case(case.family, case.explainer.model, case.explainer.space, case.row, {"constraints": rules})
+    assert fault_of(asked, smallest=False) is None
+
+
 def test_ranges_have_a_proof_of_their_own_that_bears_no_more() -> None:
     explainer = bank()
     reason = explainer.reasons(TENANT, target="yes", certify=True)[0]
@@ -108,6 +128,28 @@ def test_ranges_are_not_those_of_a_rule_that_is_wider() -> None:
     assert mace.verify(made, explainer.model).valid
     made["claim"]["ranges"]["home"] = ["rent", "none", "own"]
     assert mace.verify(made, explainer.model).outcome == "refuted"
+
+
+def test_rows_that_a_statement_leaves_out_make_no_reason() -> None:
+    """Once all ways are named as earlier answers, or noise undoes every one, none is left; that holds no decision."""
+    explainer = bank()
+    asked: Any = {"target": "yes", "certify": True}
+    given = explainer.explain(TENANT, count=5, constraints=[mace.fixed("age")], **asked)
+    undone = explainer.explain(TENANT, constraints=[mace.fixed("income"), mace.robust({"income": 60})], **asked)
+    for explanation, name, outcome in ((given, "age", "refuted"), (undone, "income", "unchecked")):
+        assert explanation.certificate is not None
+        made = json.loads(explanation.certificate.to_json())
+        assert mace.verify(made, explainer.model).valid
+        witness = TENANT | {name: 90}
+        for claim in (
+            {"reason": {}},
+            {"reason": {name: witness}},
+            {"ranges": {}},
+            {"ranges": {name: None}},
+            {"reasons": {"sets": [[name]], "rows": [witness]}},
+        ):
+            forged = made | {"claim": made["claim"] | claim}
+            assert mace.verify(forged, explainer.model).outcome == outcome, claim
 
 
 def test_a_reason_is_said_with_how_far_it_reaches() -> None:

@@ -195,11 +195,18 @@ def test_reasons_of_a_row_on_the_command_line(
     assert json.loads(capsys.readouterr().out)["complete"]
     for name, told in (
         ("reason", "as long as income, savings stay as they are, and none can be left out"),
-        ("reason-ranges", "as long as income, savings stay within the ranges"),
+        ("reason-ranges", "as long as this holds: income within [0, 52]; savings within [0, 19].\n"),
         ("reason-all", "every reason of the decision holds one of these sets: income, savings"),
     ):
         assert run(["verify", str(home / f"{name}.json"), "--model", str(home / "model.skops")]) == 0
-        assert told in capsys.readouterr().out
+        assert told in (said := capsys.readouterr().out)
+        assert "rules" not in said
+    forged = json.loads((home / "reason-ranges.json").read_text())
+    del forged["claim"]["ranges"]["income"]
+    (home / "fewer.json").write_text(json.dumps(forged))
+    assert run(["verify", str(home / "fewer.json"), "--model", str(home / "model.skops")]) == 0
+    fewer = "as long as this holds: savings within [0, 19].\nOf rows that keep these rules: income within [0, 52].\n"
+    assert fewer in capsys.readouterr().out
     assert call(home, "reasons", "--values", "--row", "ann", "--id", "who") == 0
     assert "as long as income is 40 and" in capsys.readouterr().out
     assert call(home, "reasons", "--out", home / "why.csv", "--id", "who") == 0

@@ -79,6 +79,22 @@ def test_the_prediction_is_what_most_models_say_and_the_score_the_one_that_decid
     assert (everybody.prediction, everybody.score_of) == ("yes", "P(yes) of all 3 models")
 
 
+def test_people_are_told_that_too_few_models_agree_not_what_most_of_them_say() -> None:
+    """Two of three say yes, and all must: "yes, it would have been yes" said nothing."""
+    person = POOR | {"income": 55}
+    explainer = mace.Explainer(QUARTERS, SPACE)
+    for made in (explainer.explain(person, "yes"), explainer.reasons(person, "yes")):
+        assert made.prediction == "yes"
+        assert "the result is: not “yes”." in " ".join(made.letter().split())
+        assert "lautet: nicht „yes“." in " ".join(made.letter(language="de").split())
+    assert "would have been “yes” with" in " ".join(explainer.explain(person, "yes").letter().split())
+    assert str(explainer.reasons(person, "yes")).startswith("Why not yes:\n1. income\n")
+    # One of three suffices, and most say no of the answer still.
+    one = mace.Explainer(mace.agree(QUARTERS, at_least=1), SPACE).explain(POOR, "yes")
+    assert one[0].prediction == "no"
+    assert "the result is: no. The result would have been “yes” with" in " ".join(one.letter().split())
+
+
 def test_a_row_that_enough_models_accept_is_reached() -> None:
     middle = POOR | {"income": 55}
     assert mace.Explainer(mace.agree(QUARTERS, at_least=2), SPACE).explain(middle, "yes").status == "reached"

@@ -208,6 +208,7 @@ def test_a_certificate_of_a_reason_says_what_holds_the_decision(visit: Callable[
         )
         page.wait_for_selector("[data-outcome=valid]")
         page.wait_for_selector("text=that the decision stays as long as")
+        page.wait_for_selector("text=Of rows that keep")
 
 
 def test_a_batch_without_its_columns_says_what_is_missing(visit: Callable[..., Any], demo: str) -> None:

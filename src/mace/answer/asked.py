@@ -467,7 +467,9 @@ class AskedModel:
         if self.causes is not None:
             raise InvalidOption("margin: noise is not followed through causes. Leave causes out.")
         values = answer.values if isinstance(answer, Counterfactual) else answer
-        own, _ = self._at(values)
+        own, let_in = self._at(row)
+        if let_in is None:
+            own, _ = self._at(values)
         noise = next((each for each in question.constraints if isinstance(each, Robust)), robust("100% of range"))
         asked = question.over(
             own.space, (), distance="linf", constraints=(), count=1, certify=False, round_to=None, digits=None

@@ -139,15 +139,18 @@ def _bisected(
 ) -> tuple[Fraction, Fraction | None, Point | None, str]:
     """Return the greatest share that is proved, one at which a row is known that leaves the target, that row, and why no more is known.
 
-    The nearest row that leaves the target is known as soon as there is one: just below its share the question is asked next, and in the
-    middle where that was in vain.
+    The whole noise is asked about first, then the ``most`` that leads to further rows. The nearest row that leaves the target is known as
+    soon as there is one: just below its share the question is asked next, and in the middle where that was in vain.
     """
     proved, undone, row = Fraction(0), None, None
-    share, is_near = most, False
+    share, is_near = Fraction(1), False
     for _ in range(MOST_MARGINS):
         found = ask(share)
         if found.is_infeasible:
             proved = share
+            if undone is None and share < most:
+                share = most
+                continue
         elif found.point is None:
             return proved, undone, row, found.reason
         else:

@@ -225,7 +225,11 @@ class Reasons(Listed[Reason]):
     def decision(self) -> str:
         """What is explained, in words: what the model says of the row, and what it does not."""
         target = self.wording.target(self.target)
-        return f"not {target}" if self.prediction is None else f"{self.wording.outcome(self.prediction)}, not {target}"
+        if self.prediction is None or str(self.prediction) in self.target.split(
+            " or "
+        ):  # too few models of a set agree
+            return f"not {target}"
+        return f"{self.wording.outcome(self.prediction)}, not {target}"
 
     @property
     def wording(self) -> Wording:

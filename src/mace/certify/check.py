@@ -13,7 +13,7 @@ from typing import Any
 from mace.certify.certificate import Certificate
 from mace.certify.effects import checker as actions
 from mace.certify.proofs import SEARCH_CHECKERS, check_lane
-from mace.certify.reasons import check_all_reasons, check_ranges, check_reason
+from mace.certify.reasons import check_reasons
 from mace.certify.statement import Statement
 from mace.certify.verdict import Progress, Refuted, Unchecked, Verdict, check_reached, silent
 from mace.constraints import Condition
@@ -104,21 +104,14 @@ def _checked(
         problem, _ = statement.problem(model, version=certificate.version)
         if ("actions" in certificate.claim) != (statement.causes is not None):
             raise Refuted("claim.actions: there are actions where the statement has causes, and only there")
+        check_reasons(problem, statement, certificate.claim, _check_counterfactual)
         searched, rest = problem.searched
         if statement.causes is None:
             check = partial(_checker_of(searched).check, searched[0]) if searched else check_lane
             _check_claim(rest, certificate.claim, _check_counterfactual)
-            if "reason" in certificate.claim:
-                check_reason(problem, statement, certificate.claim, _check_counterfactual)
-            if "ranges" in certificate.claim:
-                check_ranges(problem, statement, certificate.claim)
-            if "reasons" in certificate.claim:
-                check_all_reasons(problem, statement, certificate.claim, _check_counterfactual)
             if searched:
                 _check_answer(rest, searched[0], certificate)
             _check_proof(rest, certificate, progress, check)
-        elif {"reason", "ranges", "reasons"} & set(certificate.claim):
-            raise Unchecked("claim: reasons are not checked where there are causes")
         else:
             causal = actions.CausalQuestion(problem, statement, certificate.claim["actions"])
             _check_claim(problem, certificate.claim, causal.check_counterfactual)

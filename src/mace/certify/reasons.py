@@ -23,7 +23,25 @@ MOST_SETS = 20_000
 """How many sets may be gone through on the way to those that hit all others."""
 
 
-def check_reason(problem: Problem, statement: Statement, claim: dict[str, Any], check_row: CheckRow) -> None:
+def check_reasons(problem: Problem, statement: Statement, claim: dict[str, Any], check_row: CheckRow) -> None:
+    """Raise unless what is claimed of reasons holds, if anything is; that they force the decision has a proof beside it."""
+    if not {"reason", "ranges", "reasons"} & set(claim):
+        return
+    if statement.earlier:
+        raise Refuted(
+            "claim: reasons are about all rows, and this statement leaves out those near earlier counterfactuals"
+        )
+    if statement.causes is not None or problem.searched[0]:
+        raise Unchecked("claim: reasons are not checked where there are causes, or noise")
+    if "reason" in claim:
+        _check_reason(problem, statement, claim, check_row)
+    if "ranges" in claim:
+        _check_ranges(problem, statement, claim)
+    if "reasons" in claim:
+        _check_all(problem, statement, claim, check_row)
+
+
+def _check_reason(problem: Problem, statement: Statement, claim: dict[str, Any], check_row: CheckRow) -> None:
     """Raise unless a constraint of the statement keeps the features of a reason, and none of them can be left out.
 
     That their values force the decision is the claim that no counterfactual exists.
@@ -45,7 +63,7 @@ def check_reason(problem: Problem, statement: Statement, claim: dict[str, Any], 
             )
 
 
-def check_ranges(problem: Problem, statement: Statement, claim: dict[str, Any]) -> None:
+def _check_ranges(problem: Problem, statement: Statement, claim: dict[str, Any]) -> None:
     """Raise unless the last constraints of the statement are the ranges of a reason, and the row lies in them.
 
     That they force the decision is the claim that no counterfactual exists.
@@ -74,7 +92,7 @@ def _range(name: str, ends: Any) -> Constraint:
     return one_of(name, ends) if isinstance(ends, list) else within(name, ends["low"], ends["high"])
 
 
-def check_all_reasons(problem: Problem, statement: Statement, claim: dict[str, Any], check_row: CheckRow) -> None:
+def _check_all(problem: Problem, statement: Statement, claim: dict[str, Any], check_row: CheckRow) -> None:
     """Raise unless every reason holds one of the listed sets, none of which holds another.
 
     A row of the target changes some feature of every reason. So it is enough that the listed sets are all the smallest ones with a

@@ -28,6 +28,7 @@ from mace.cli.options import (
 
 if TYPE_CHECKING:
     from mace.answer.explanation import Explanation
+    from mace.certify.certificate import Certificate
     from mace.certify.verdict import Verdict
 
 ANSWERED, PROVED_NO, UNDECIDED = 0, 1, 3
@@ -256,34 +257,45 @@ def verify(
         verdict = check(
             read, read_models(model_files(model), at_least, trust=trust), forests=forests, progress=progress
         )
-    PlainConsole(soft_wrap=True).print(_claimed(read.claim, verdict))
+    PlainConsole(soft_wrap=True).print(_told(read, verdict))
     return {"valid": ANSWERED, "refuted": PROVED_NO}.get(verdict.outcome, UNDECIDED)
 
 
-VALID_FOR_ALL = "valid: the decision is the same whatever the features are."
+def _told(certificate: Certificate, verdict: Verdict) -> str:
+    """Return the verdict, what is claimed where it is valid, and the rules under which it is."""
+    from mace.certify.statement import Statement
+    from mace.constraints import fixed
 
-
-def _claimed(claim: dict[str, Any], verdict: Verdict) -> str:
     if not verdict.valid:
         return str(verdict)
+    claim, stated = certificate.claim, Statement.from_dict(certificate.statement)
+    rules = [getattr(each, "text", str(each)) for each in stated.constraints]
+    held = rules[len(rules) - len(claim.get("ranges", ())) :]
+    own = [fixed(*(name for name in stated.space if name in claim["reason"])).text] if claim.get("reason") else held
+    rules = [each for each in rules if each not in own]
+    said = [f"valid: {_claimed(claim, held)}."]
+    said += [f"Of rows that keep these rules: {'; '.join(rules)}."] if rules else []
+    return "\n".join(said + ([f"Of rows beside {len(stated.earlier)} earlier."] if stated.earlier else []))
+
+
+def _claimed(claim: dict[str, Any], held: list[str]) -> str:
+    """Return what is claimed; ``held`` says in words in what ranges a reason lies."""
+    is_same = "the decision is the same"
     if "reasons" in claim:
         sets = "; ".join(", ".join(names) or "no feature" for names in claim["reasons"]["sets"])
-        return f"valid: every reason of the decision holds one of these sets: {sets}."
-    if "reason" in claim:
-        names = ", ".join(claim["reason"])
-        return (
-            f"valid: the decision is the same as long as {names} stay as they are, and none can be left out."
-            if names
-            else VALID_FOR_ALL
-        )
-    if "ranges" in claim:
-        return f"valid: the decision is the same as long as {', '.join(claim['ranges'])} stay within the ranges of the certificate."
+        return f"every reason of the decision holds one of these sets: {sets}"
+    if claim.get("reason"):
+        return f"{is_same} as long as {', '.join(claim['reason'])} stay as they are, and none can be left out"
+    if claim.get("ranges"):
+        return f"{is_same} as long as this holds: {'; '.join(held)}"
+    if {"reason", "ranges"} & set(claim):
+        return f"{is_same} whatever the features are"
     if claim["status"] == "infeasible":
-        return "valid: no counterfactual exists."
+        return "no counterfactual exists"
     if claim["counterfactual"] is None:
-        return f"valid: nothing nearer than {claim['lower']:.6g} reaches the target."
+        return f"nothing nearer than {claim['lower']:.6g} reaches the target"
     reached, proved = f"{claim['upper']:.6g}", f"{claim['lower']:.6g}"
-    return f"valid: the counterfactual reaches the target at distance {reached}, and nothing nearer than {proved} does."
+    return f"the counterfactual reaches the target at distance {reached}, and nothing nearer than {proved} does"
 
 
 @app.command(name="list")

@@ -11,7 +11,7 @@ from mace.answer.counterfactual import Change, Counterfactual
 from mace.answer.explanation import Explanation
 from mace.answer.score import AnswerScores
 from mace.errors import InvalidOption, legible
-from mace.letters.rules import rule_texts, target_text
+from mace.letters.rules import decision_text, rule_texts, target_text
 from mace.letters.writer import Writer
 from mace.problem import Status
 
@@ -59,11 +59,12 @@ def facts_of(
     changed = {change.feature for answer in answers[:1] for change in answer.changes}
     kept = [name for name in explanation.fixed if name not in hidden]
     is_told = not any(name in explanation.reason or name in str(explanation.conflict) for name in hidden)
+    now, then = explanation.prediction, answers[0].prediction if answers else None
     facts = {
         "status": str(explanation.status),
         "language": writer.language.code,
-        "decision": writer.outcome(explanation.prediction),
-        "target": target_text(writer, explanation.target, answers[0].prediction if answers else None),
+        "decision": decision_text(writer, now, explanation.target, is_reached=explanation.status == Status.REACHED),
+        "target": target_text(writer, explanation.target, then if then != now else None),
         "ways": ways,
         **main,
         "stays": [writer.name(each) for each in explanation.factual if each not in changed and each not in hidden],
@@ -141,10 +142,12 @@ def _margin(explanation: Explanation, writer: Writer) -> list[str]:
         return []
     told = []
     for change in explanation[0].changes:
-        radius, is_whole = Decimal(repr(margin.radii.get(change.feature, 0.0))), isinstance(change.after, int)
+        is_day = writer.is_day(change.feature, change.after)
+        radius = Decimal(repr(margin.radii.get(change.feature, 0.0)))
+        is_whole = is_day or isinstance(change.after, int)
         radius = Decimal(int(radius)) if is_whole else TWO_DIGITS.create_decimal(radius)
-        if radius and not isinstance(change.after, str | bool):
-            amount = writer.amount(change.feature, radius)
+        if radius and (is_day or not isinstance(change.after, str | bool)):
+            amount = writer.days(int(radius)) if is_day else writer.amount(change.feature, radius)
             told.append(writer.language.say("held").format(name=writer.name(change.feature), value=amount))
     return told
 

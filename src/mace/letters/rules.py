@@ -34,6 +34,13 @@ _LEAD = re.compile(rf"(?P<label>.*) by {_NUMBER}", re.DOTALL)
 _CALL = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
 
 
+def decision_text(writer: Writer, prediction: Scalar | None, target: str, *, is_reached: bool) -> str:
+    """Return what was decided: the outcome that is predicted, or, where too few models of a set agree on the target, that it is not."""
+    if not is_reached and str(prediction) in target.split(" or "):
+        return writer.language.say("not").format(target=target_text(writer, target, None))
+    return writer.outcome(prediction)
+
+
 def target_text(writer: Writer, target: str, outcome: Scalar | None) -> str:
     """Return what was asked for, to follow "the result would have been"; ``outcome`` is that of the answer, if there is one."""
     language = writer.language

@@ -10,7 +10,7 @@ from mace.answer.counterfactual import real_dtype
 from mace.answer.reasons import Reason, Reasons, few_others, open_ends
 from mace.errors import InvalidOption
 from mace.letters.letter import writer_of, written
-from mace.letters.rules import target_text
+from mace.letters.rules import decision_text, target_text
 from mace.letters.writer import Writer, in_a_row
 from mace.problem import Status
 
@@ -50,7 +50,7 @@ def why_facts(reasons: Reasons, writer: Writer, number: int, hidden: Sequence[st
     return {
         "status": str(Status.REACHED) if is_there else DECIDED,
         "language": writer.language.code,
-        "decision": writer.outcome(reasons.prediction),
+        "decision": decision_text(writer, reasons.prediction, reasons.target, is_reached=is_there),
         "target": target_text(writer, reasons.target, None),
         "held": [_held(writer, reasons[number - 1], name, reasons) for name in features],
         "is_only": reasons.complete and len(reasons) == 1,

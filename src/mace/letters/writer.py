@@ -93,14 +93,21 @@ class Writer:
             if len(before) > len("2024-02-29"):
                 return "", ""
             days = (datetime.date.fromisoformat(after) - datetime.date.fromisoformat(before)).days
-            count = self.number(Decimal(abs(days)))
-            return self.language.say("days", abs(days)).format(count=count), "later" if days > 0 else "earlier"
+            return self.days(abs(days)), "later" if days > 0 else "earlier"
         if any(isinstance(end, str | bool) or not math.isfinite(end) for end in ends):
             return "", ""
         if change.feature in self.wording.levels:
             return "", ""
         moved = Decimal(after) - Decimal(before)
         return self.amount(change.feature, abs(moved)), "more" if moved > 0 else "less"
+
+    def days(self, count: int) -> str:
+        """Return so many days."""
+        return self.language.say("days", count).format(count=self.number(Decimal(count)))
+
+    def is_day(self, feature: str, value: object) -> bool:
+        """Return whether a value is a date without a time."""
+        return isinstance(value, str) and len(value) == len("2024-02-29") and self._is_date(feature, value)
 
     def name(self, feature: str) -> str:
         """Return what a feature is called; one without a name, by that of its column, with spaces in it."""

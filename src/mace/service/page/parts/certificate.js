@@ -68,6 +68,7 @@ function verdictCard({ verdict, statement, file }) {
   const facts = [
     [t("check.file"), file],
     [t("check.claim"), reasonOf(claim) ?? t(`claim.${claim.status}`, { goal: goalWords() })],
+    statement?.constraints?.length > 0 && [t("check.rules"), statement.constraints.map(ruleOf).join("; ")],
     typeof claim.lower === "number" && !claim.reasons && claim.status !== "infeasible" && [t("check.lower"), size(claim.lower, weights)],
     typeof claim.upper === "number" && [t("check.upper"), size(claim.upper, weights)],
   ].filter(Boolean);
@@ -79,6 +80,9 @@ function verdictCard({ verdict, statement, file }) {
     changesOf(statement, claim),
   );
 }
+
+/** What a constraint of a statement says, or its kind where it has no text. */
+const ruleOf = ({ kind, arguments: [text] }) => (kind === "rule" ? text : kind);
 
 /** What is claimed of reasons; null where the certificate is about something else. */
 function reasonOf({ reason, ranges, reasons }) {

@@ -288,6 +288,7 @@ export const de = {
   "check.result": "Ergebnis",
   "check.file": "Datei",
   "check.claim": "Sie behauptet",
+  "check.rules": "Für Zeilen mit",
   "check.lower": "Nichts ist näher als",
   "check.upper": "Größe des Weges",
   "check.valid.title": "Gültig",

@@ -288,6 +288,7 @@ export const en = {
   "check.result": "Verdict",
   "check.file": "File",
   "check.claim": "It claims",
+  "check.rules": "Of rows that keep",
   "check.lower": "Nothing nearer than",
   "check.upper": "Size of the way",
   "check.valid.title": "Valid",
