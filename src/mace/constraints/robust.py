@@ -18,7 +18,7 @@ from mace.distances.people import SPREADS, a_day, spreads
 from mace.errors import InvalidConstraint, InvalidDistance, cut
 from mace.exact import float_down, float_up, greatest_float, least_float
 from mace.language import syntax
-from mace.space import Date, Feature, FeatureSpace, Integer, Ordinal, Point, Real
+from mace.space import Feature, FeatureSpace, Integer, Ordinal, Point, Real
 from mace.space.decimals import decimal_of, dtype_of
 
 Exact = tuple[Fraction | None, ...]
@@ -109,12 +109,6 @@ class Robust:
             raise InvalidConstraint(
                 f"{self}: that is measured by people, and none were given. Give them: mace.robust({self._text!r}, data=X_train); on the "
                 "command line those of --data, or --people, count."
-            )
-        feature = None if absent is None else space[absent]
-        if isinstance(feature, Date):
-            raise InvalidConstraint(
-                f"{self}: {absent!r} is a date, and no spread of dates is measured. Give the noise of each feature: "
-                f"mace.robust({{{absent!r}: 30}}) is 30 {feature.unit}s."
             )
         if absent is not None:
             raise InvalidConstraint(
