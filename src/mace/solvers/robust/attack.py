@@ -31,8 +31,8 @@ MOST_VALLEYS = 6
 SWEEPS_OF_FEATURES = 3
 """How often each of several noisy features is gone through."""
 
-STEPS_OF_A_REPAIR, GAINS_LITTLE = 5, 0.999
-"""How often a point is moved, and from which share of the distance before on that is no gain."""
+STEPS_OF_A_REPAIR, GAINS_LITTLE, GAINS_NOTHING = 5, 0.999, 1 - 1e-9
+"""How often a point is moved; from which share of the distance before on that gains little, and is the last time, or nothing."""
 
 LACKING = 1e6
 """What a repair that lacks a unit of the margin counts, in distances."""
@@ -202,6 +202,8 @@ class WorstRows:
             rows += [(each.slopes, sure - each.margin + float(each.slopes @ at)) for each in valleys]
             moved = self._nearest(problem, point, rows)
             if moved is None or moved == point or not problem.is_plausible(moved):
+                return best
+            if best is not None and problem.distance(moved) >= GAINS_NOTHING * problem.distance(best[0]):
                 return best
             point = moved
         return best
