@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """Things by what they were made for; what was put in first is forgotten first.
+    """Things by what they were made for; what was last put in the longest ago is forgotten first.
 
     Threads may share it: what :meth:`get` and :meth:`put` return is good, whatever is forgotten meanwhile. Pickled, it is empty.
 
@@ -41,8 +41,9 @@ class Recent(Generic[K, V]):
         return self._made.get(key)
 
     def put(self, key: K, made: V) -> V:
-        """Keep what was made for something, and return it."""
+        """Keep what was made for something, or was used once more, and return it."""
         with self._lock:
+            self._made.pop(key, None)
             self._made[key] = made
             if len(self._made) > self.most:
                 del self._made[next(iter(self._made))]

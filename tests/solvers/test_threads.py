@@ -28,6 +28,8 @@ LANES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "trees, a rule across features": ("forest", "trees", {"constraints": ["a + b <= old.a + old.b + 3"]}),
     "network": ("mlp", "network", {}),
     "network, two answers": ("mlp", "network", {"count": 2, "diversity": mace.differ()}),
+    "network, robust": ("mlp", "network", {"constraints": NOISE}),
+    "network, near rows": ("mlp", "network", {"constraints": (mace.near_data(people()[0][:15], k=2, radius=0.1),)}),
     "curves": ("vote", "curves", {}),
     "milp": ("function", "milp", {}),
     "milp of trees": ("forest", "milp", {}),

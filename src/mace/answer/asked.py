@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -42,23 +41,12 @@ from mace.space import FeatureSpace, Point, Row
 from mace.space.outside import roomy
 from mace.targets import of_label, reached
 
-MOST_ROWS = 8
-"""The number of rows outside the space for which the model is kept as read over their spaces."""
-
 Steps = tuple[tuple[str, float], ...]
 """Of what the numbers of round answers are multiples, by feature."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
-T = TypeVar("T")
 Asked = TypeVar("Asked", bound="AskedModel")
-
-
-def _keep(kept: OrderedDict[FeatureSpace, T], space: FeatureSpace, made: T) -> None:
-    """Keep what was made for a space, and forget what was used the longest ago."""
-    kept[space] = made
-    if len(kept) > MOST_ROWS:
-        kept.popitem(last=False)
 
 
 def watched(method: Callable[Concatenate[Asked, P], R]) -> Callable[Concatenate[Asked, P], R]:
@@ -105,8 +93,8 @@ class AskedModel:
         self._programs = {} if causes is None else causes.programs(space)
         self._whole: AskedModel | None = None
         self._of_round_values: Recent[Steps, tuple[AskedModel, tuple[Constraint, ...]]] = Recent(MOST_SPACES)
-        self._of_rows: OrderedDict[FeatureSpace, AskedModel] = OrderedDict()
-        self._roomy: OrderedDict[FeatureSpace, LiveModel] = OrderedDict()
+        self._of_rows: Recent[FeatureSpace, AskedModel] = Recent(MOST_SPACES)
+        self._roomy: Recent[FeatureSpace, LiveModel] = Recent(MOST_SPACES)
 
     @property
     def _reading(self) -> Reading:
@@ -128,7 +116,7 @@ class AskedModel:
         let_in = admitted(self.space, row, self.outside)
         if let_in is None:
             return self, None
-        made = self._of_rows.pop(let_in.space, None)
+        made = self._of_rows.get(let_in.space)
         if made is None or (certify and made._live.is_narrowed):
             # What is read now must be what was read then.
             self._live.check()
@@ -138,8 +126,7 @@ class AskedModel:
                 made._reading.ask([let_in.space.point(row)])
             except (UnsupportedModel, InvalidRow) as error:
                 raise InvalidRow(f"{let_in.said}; but the model does not take such a row: {error}") from error
-        _keep(self._of_rows, let_in.space, made)
-        return made, let_in
+        return self._of_rows.put(let_in.space, made), let_in
 
     def _about(self, row: Row, question: Question) -> tuple[AskedModel, Question]:
         """Return the model over the space that a row lies in, and the question over that space."""
@@ -151,14 +138,13 @@ class AskedModel:
         around = roomy(self.space, space)
         if around is None:
             return None
-        made = self._roomy.pop(around, None)
+        made = self._roomy.get(around)
         if made is None:
             try:
                 made = LiveModel(self.model, around, self.unread)
             except UnsupportedModel:
                 return None
-        _keep(self._roomy, around, made)
-        return made
+        return self._roomy.put(around, made)
 
     def _space_of(self, row: Row) -> FeatureSpace:
         """Return the space that a row lies in."""

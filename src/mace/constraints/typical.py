@@ -39,7 +39,7 @@ class Usual(Condition):
 
     space: FeatureSpace
     reading: Reading
-    said: dict[Point, bool] = field(default_factory=dict, repr=False, compare=False)
+    said: Recent[Point, bool] = field(default_factory=lambda: Recent(MOST_SAID), repr=False, compare=False)
     cut: ClassVar[str] = "typical"
     is_slow: ClassVar[bool] = True
 
@@ -52,11 +52,8 @@ class Usual(Condition):
     def holds(self, values: Values) -> bool:
         """Ask the forest, about each row once."""
         point = self._point(values)
-        if point not in self.said:
-            if len(self.said) >= MOST_SAID:
-                self.said.clear()
-            self.said[point] = USUAL.accepts(self.reading.ask([point])[0])
-        return self.said[point]
+        found = self.said.get(point)
+        return self.said.put(point, USUAL.accepts(self.reading.ask([point])[0])) if found is None else found
 
     def depths(self, points: list[Point]) -> Floats:
         """Return by how much the depths of rows are more than enough, in floats, without asking the forest."""

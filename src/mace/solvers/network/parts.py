@@ -22,6 +22,7 @@ import numpy as np
 from mace.distances import NormMetric
 from mace.forms import Network
 from mace.problem import Problem
+from mace.recent import Recent
 from mace.solvers.domains import Allowed, allowed_values
 from mace.solvers.missing import Pattern
 from mace.solvers.network.prepared import Costs, PreparedNetwork, costs, form_of, prepared
@@ -101,18 +102,13 @@ def part_of(problem: Problem, allowed: list[Allowed], pattern: Pattern) -> Netwo
     )
 
 
-_NETWORKS: weakref.WeakKeyDictionary[Network, dict[tuple[bytes, int], Network]] = weakref.WeakKeyDictionary()
+_NETWORKS: weakref.WeakKeyDictionary[Network, Recent[tuple[bytes, int], Network]] = weakref.WeakKeyDictionary()
 
 
 def network_of(form: Network, pattern: Pattern, dummies: int = 0) -> Network:
     """Return the network of one missingness pattern, made once."""
-    known = _NETWORKS.setdefault(form, {})
-    key = pattern.tobytes(), dummies
-    if key not in known:
-        if len(known) >= MOST_KEPT:
-            known.clear()
-        known[key] = _made(form, pattern, dummies)
-    return known[key]
+    known, key = _NETWORKS.setdefault(form, Recent(MOST_KEPT)), (pattern.tobytes(), dummies)
+    return known.get(key) or known.put(key, _made(form, pattern, dummies))
 
 
 def _made(form: Network, pattern: Pattern, dummies: int) -> Network:

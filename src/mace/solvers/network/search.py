@@ -45,8 +45,8 @@ The work of a box is the number of weights, and a little more.
 WORK_BEFORE_RACE_OF_SIGNS = 2**23
 """The same where units are split, which leaves fewer questions open."""
 
-WORK_OF_A_TURN, WORK_OF_A_NODE, WORK_BESIDE_WEIGHTS = 2**18, 2**14, 64
-"""Turns are counted, so that no answer depends on the clock: a rival's node takes about as long as boxes of so much work."""
+WORK_OF_A_TURN, WORK_OF_A_NODE, WORK_OF_A_NODE_BESIDE_SIGNS, WORK_BESIDE_WEIGHTS = 2**18, 2**14, 3 * 2**14, 64
+"""Turns are counted, so that no answer depends on the clock: a rival's node takes about as long as boxes, or splits, of so much work."""
 
 MODEL_REFUSED = "the real model refused a point that its reading puts in the goal"
 
@@ -356,7 +356,7 @@ class NetworkSearch:
             if registers[kernels.HEAP] == 0 or self.reason:
                 return
             try:
-                goes_on = self._rival_goes_on(workspace, self._boxes(workspace) * work_of_box)
+                goes_on = self._rival_goes_on(workspace, self._boxes(workspace) * work_of_box // WORK_OF_A_NODE)
                 most = most + math.ceil(WORK_OF_A_TURN / work_of_box) if goes_on else math.inf
             except (KeyboardInterrupt, OutOfTime) as error:
                 self.reason = LATE if isinstance(error, OutOfTime) else INTERRUPTED
@@ -373,17 +373,17 @@ class NetworkSearch:
         def turn(work: int) -> None:
             nonlocal due
             if work >= due:
-                goes_on = self._rival_goes_on(workspace, self.sign_work + work)
+                goes_on = self._rival_goes_on(workspace, (self.sign_work + work) // WORK_OF_A_NODE_BESIDE_SIGNS)
                 due = work + WORK_OF_A_TURN if goes_on else math.inf
 
         return turn
 
-    def _rival_goes_on(self, workspace: Workspace, work: int) -> bool:
-        """Let the rival search for as long as this search has, and take over its point; return whether it has more to do."""
+    def _rival_goes_on(self, workspace: Workspace, nodes: int) -> bool:
+        """Let the rival search until so many nodes are done, and take over its point; return whether it has more to do."""
         if self.rival is None:
             assert self._make_rival is not None
             self.rival = self._make_rival(self.problem, self.limits)
-        self.rival.run(work // WORK_OF_A_NODE)
+        self.rival.run(nodes)
         if self.rival.is_decided:
             raise Beaten
         theirs = self.rival.bounds()

@@ -6,7 +6,7 @@ Nothing is proved here. The model is asked about a refused row, and a lane has t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,8 +31,8 @@ MOST_VALLEYS = 6
 SWEEPS_OF_FEATURES = 3
 """How often each of several noisy features is gone through."""
 
-STEPS_OF_A_REPAIR, GAINS_LITTLE = 5, 0.999
-"""How often a point is moved, and from which share of the distance before on that is no gain."""
+STEPS_OF_A_REPAIR, GAINS_LITTLE, GAINS_NOTHING = 5, 0.999, 1 - 1e-9
+"""How often a point is moved; from which share of the distance before on that gains little, and is the last time, or nothing."""
 
 LACKING = 1e6
 """What a repair that lacks a unit of the margin counts, in distances."""
@@ -105,7 +105,7 @@ class WorstRows:
 
     def _worst(self, start: Point, reach: Reach) -> tuple[Point, float]:
         """Minimise the margin in a box, feature by feature."""
-        best, least = start, float(self._margins(start, -1, np.zeros(1))[0])
+        best, least = start, self._margin(start)
         for _ in range(SWEEPS_OF_FEATURES if len(reach) > 1 else 1):
             before = best
             for j, ends in reach.items():
@@ -119,19 +119,33 @@ class WorstRows:
     def _with(self, point: Point, j: int, value: float) -> Point:
         return (*point[:j], int(value) if isinstance(self.features[j], Integer) else value, *point[j + 1 :])
 
-    def _margins(self, point: Point, j: int, values: Floats) -> Floats:
-        """Return the margins of a point with the values of a feature."""
+    def _margin(self, point: Point) -> float:
+        """Return the margin of a point."""
         assert self.form is not None
-        columns = np.tile(column_values(self.form.columns, [point])[0], (len(values), 1))
-        for k, column in enumerate(self.form.columns):
-            if column.feature == j and column.table is None:
-                columns[:, k] = values
+        return float(self._clearance(column_values(self.form.columns, [point]))[0])
+
+    def _clearance(self, columns: Floats) -> Floats:
+        assert self.form is not None
         return float_clearance(self.form.float_scores(columns), self.alternatives)
+
+    def _margins_along(self, point: Point, j: int) -> Callable[[Floats], Floats]:
+        """Return a function that gives the margins of a point with some values of a feature."""
+        assert self.form is not None
+        own = column_values(self.form.columns, [point])
+        reads = [k for k, column in enumerate(self.form.columns) if column.feature == j and column.table is None]
+
+        def margins(values: Floats) -> Floats:
+            columns = np.repeat(own, len(values), axis=0)
+            columns[:, reads] = values[:, None]
+            return self._clearance(columns)
+
+        return margins
 
     def _valleys_along(self, point: Point, j: int, ends: tuple[float, float]) -> list[tuple[float, float]]:
         """Return the values of a feature at which the margin is least among those beside it, and the margins; the deepest first."""
+        margins = self._margins_along(point, j)
         tried = self._values(j, np.linspace(*ends, VALUES_TRIED + 1), ends)
-        found = self._margins(point, j, tried)
+        found = margins(tried)
         for zoom in range(ZOOMS + 1):
             floors = _floors(found)[:MOST_VALLEYS]
             beside = [(max(n - 1, 0), min(n + 1, len(tried) - 1)) for n in floors]
@@ -142,7 +156,7 @@ class WorstRows:
             new = np.setdiff1d(self._values(j, np.concatenate([*parts, np.zeros(0)]), ends), tried)
             if not len(new):
                 break
-            tried, found = np.append(tried, new), np.append(found, self._margins(point, j, new))
+            tried, found = np.append(tried, new), np.append(found, margins(new))
             order = np.argsort(tried)
             tried, found = tried[order], found[order]
         return [(float(tried[n]), float(found[n])) for n in _floors(found)[:MOST_VALLEYS]]
@@ -162,7 +176,7 @@ class WorstRows:
         """Return whether a point is clearly refused with the noisy values of a row, which are within its noise."""
         noisy = {self.problem.space.index(name) for name in self.noise.radii}
         moved = tuple(a if j in noisy else b for j, (a, b) in enumerate(zip(row, point, strict=True)))
-        return self.form is not None and float(self._margins(moved, -1, np.zeros(1))[0]) < -self.grain
+        return self.form is not None and self._margin(moved) < -self.grain
 
     def repaired(self, problem: Problem, point: Point) -> tuple[Point, list[Valley]] | None:
         """Return a plausible point near a refuted one that seems robust, and the valleys that keep it from being nearer.
@@ -188,12 +202,14 @@ class WorstRows:
             moved = self._nearest(problem, point, rows)
             if moved is None or moved == point or not problem.is_plausible(moved):
                 return best
+            if best is not None and problem.distance(moved) >= GAINS_NOTHING * problem.distance(best[0]):
+                return best
             point = moved
         return best
 
     def _sure(self, point: Point) -> float:
         """Return the margin that a repaired point shall have: at the rate of the way from the factual, it costs little of the accuracy."""
-        gained = abs(float(self._margins(self.problem.factual, -1, np.zeros(1))[0]))
+        gained = abs(self._margin(self.problem.factual))
         distance = max(float(self.problem.distance(point)), 1e-12)
         return 2 * self.grain + COST_OF_SURE * float(self.problem.accuracy) * gained / distance
 

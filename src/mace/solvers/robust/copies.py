@@ -55,7 +55,10 @@ class ShiftedCopies:
     # ---- offsets
 
     def add_offset(self, refused: Point, point: Point | None = None) -> bool:
-        """Add the offset that lowers the margin most at a row; return whether it is new and, where a point is given, refutes that."""
+        """Add the offset that lowers the margin most at a row; return whether it is new and, where a point is given, refutes that.
+
+        Where a single feature is noisy, the opposite offset comes with it: what undoes the next point often lies at the other end.
+        """
         form, goal = self.problem.form, self.problem.goal
         if len(self.offsets) >= MOST_OFFSETS or not self.has_room():
             return False
@@ -68,6 +71,8 @@ class ShiftedCopies:
         if point is not None and goal.accepts(self.problem.ask([kept_inside(point, offset, self.features)])[0]):
             return False
         self.offsets.append(offset)
+        if len(self.noise.radii) == 1 and self.has_room():
+            self.offsets.append(tuple(-each for each in offset))
         return True
 
     def _steps(self) -> tuple[Fraction, ...]:

@@ -96,11 +96,12 @@ class RobustSearch:
     def __init__(
         self, problem: Problem, rest: Problem, noise: RobustCondition, limits: Limits, choose: Choose, lane: Lane
     ) -> None:
-        self.problem, self.rest, self.noise, self.solver = problem, foreseeing(rest), noise, lane.solver
+        problem, rest = foreseeing(problem), foreseeing(rest)
+        self.problem, self.rest, self.noise, self.solver = problem, rest, noise, lane.solver
         self.whole = whole_region(problem.space, problem.factual)
         self.incumbent = RobustIncumbent(problem, limits, choose)
         self.queue: BestFirst[NoisyBox] = BestFirst(self.incumbent, self._examine)
-        self.copies = ShiftedCopies(foreseeing(problem), noise)
+        self.copies = ShiftedCopies(problem, noise)
         self.worst_rows = WorstRows(problem, noise)
         # On a finite space the optimum itself is wanted; values of some grids are a little off in the kernels.
         grids = [each for each in problem.space.values() if isinstance(each, Real) and each.step is not None]
