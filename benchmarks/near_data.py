@@ -13,6 +13,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,17 +52,17 @@ def main() -> None:
     spent: dict[tuple[int, float], list[float]] = {each: [] for each in ASKED}
     proved = 0
     for number, row in rows.iterrows():
-        plain, _ = timed(lambda row=row: explainer.explain(row, time_limit=options.limit))
+        plain, _ = timed(partial(explainer.explain, row, time_limit=options.limit))
         for k, radius in ASKED:
             near = mace.near_data(good, k=k, radius=radius)
             asked: dict[str, Any] = {"constraints": [near], "time_limit": options.limit, "certify": options.certify}
-            taken, answer = timed(lambda row=row, asked=asked: explainer.explain(row, **asked))
+            taken, answer = timed(partial(explainer.explain, row, **asked))
             spent[k, radius].append(taken)
             proved += answer.status in ("optimal", "infeasible")
             line = f"{number:5} k={k} radius={radius:<5} plain {plain:7.1f} with {taken:8.1f}  {answer.status:<10} {answer.lower:.6f}"
             certificate = answer[0].certificate if answer else answer.certificate
             if certificate is not None:
-                checked, verdict = timed(lambda made=certificate: mace.verify(made, model))
+                checked, verdict = timed(partial(mace.verify, certificate, model))
                 line += f"  check {checked:8.1f} {verdict.outcome} {len(certificate.to_json()) / 1e3:.0f} kB"
             print(line, flush=True)
     for (k, radius), times in spent.items():
