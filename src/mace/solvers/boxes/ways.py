@@ -17,6 +17,9 @@ from mace.space import Categorical, Feature, Value
 CLOSE = 1e-9
 """Lengths in floats that differ by less than this are compared exactly."""
 
+ROOM = Fraction(1, 10**8)
+"""Bounds are lower by this, so that a checker, which rounds ways down, can close what they close."""
+
 
 class Ways:
     """The ways from the factual over a box to the rows of the data: the triangle inequality.
@@ -62,7 +65,7 @@ class Ways:
             length = max(length, self._length(int(rows[place]), region, longer[place]))
         if self.metric.power == 2:
             length = root_down(length)
-        return max(Fraction(0), length - self.condition.radius - self.condition.off)
+        return max(Fraction(0), length - self.condition.radius - self.condition.off - ROOM)
 
     def meets(self, row: int) -> Flags:
         """Return which rows may have a neighbour in common with one of them: those within twice the radius."""
