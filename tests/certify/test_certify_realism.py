@@ -171,12 +171,31 @@ def _without_the_radius(settled: Callable[..., Any]) -> Callable[..., Any]:
     return careless
 
 
+def _within_the_radius(meet: Callable[..., Any]) -> Callable[..., Any]:
+    def careless(self: DataRows, row: int, others: Any) -> Any:
+        limit, self.limit = self.limit, self.limit // 2
+        try:
+            return meet(self, row, others)
+        finally:
+            self.limit = limit
+
+    return careless
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("broken", [_one_too_few, _short_of_the_radius, _without_the_radius])
+@pytest.mark.parametrize(
+    ("step", "broken"),
+    [
+        ("settled", _one_too_few),
+        ("settled", _short_of_the_radius),
+        ("settled", _without_the_radius),
+        ("_meet", _within_the_radius),
+    ],
+)
 def test_a_checker_that_counts_rows_wrongly_is_found_out(
-    broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    step: str, broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(DataRows, "settled", broken(DataRows.settled))
+    monkeypatch.setattr(DataRows, step, broken(getattr(DataRows, step)))
     assert disagreements(range(20))[0] > 0
 
 

@@ -18,7 +18,7 @@ from mace.constraints.views import View
 from mace.distances import Distance, NormMetric, as_distance
 from mace.distances.change import change_command, differs, written_room
 from mace.errors import InvalidConstraint, InvalidRow, cut
-from mace.exact import Flags, Floats
+from mace.exact import Flags, Floats, Ints
 from mace.language import syntax
 from mace.recent import MOST_SPACES, Recent
 from mace.space import RESERVED, Categorical, Feature, FeatureSpace, Integer, Point, Real, Scalar, Value
@@ -31,6 +31,8 @@ RADIUS_SLACK_OF_0_1 = Fraction(1, 2**45)
 
 UNSURE = 1e-9
 """How far a distance in floats may be from the exact one."""
+
+EVERY = slice(None)
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,12 @@ class Neighbours(Condition):
         return self.radius**self.metric.power
 
     @cached_property
+    def reach(self) -> Floats:
+        """The greatest change of each feature that a row within the radius can have, or a little more, in floats."""
+        reach = [float(self.metric.reach(j, self.radius)) for j in range(len(self.space))]
+        return np.array(reach) + self.unsure
+
+    @cached_property
     def numbers(self) -> Floats:
         """The rows as numbers, NaN where missing."""
         return np.array([[np.nan if value is None else float(value) for value in row] for row in self.rows])
@@ -88,11 +96,11 @@ class Neighbours(Condition):
         """Which features have no order."""
         return np.array([isinstance(feature, Categorical) for feature in self.space.values()])
 
-    def changes(self, point: Point) -> Floats:
-        """Return the change of each feature from each row to a point, in floats."""
-        at = np.array([np.nan if value is None else float(value) for value in point])
-        moved = np.where(self.is_category, self.numbers != at, np.abs(self.numbers - at) * self.scales)
-        here, there = np.isnan(at), np.isnan(self.numbers)
+    def changes(self, point: Point, rows: Ints | slice = EVERY) -> Floats:
+        """Return the change of each feature from each row, or from some, to a point, in floats."""
+        numbers, at = self.numbers[rows], np.array([np.nan if value is None else float(value) for value in point])
+        moved = np.where(self.is_category, numbers != at, np.abs(numbers - at) * self.scales)
+        here, there = np.isnan(at), np.isnan(numbers)
         found: Floats = np.where(here | there, here != there, moved).astype(np.float64)
         return found
 

@@ -17,7 +17,7 @@ from mace.exact import float_down, float_up
 from mace.language import syntax
 from mace.language.roundings import ROUNDINGS, operands, rounded_ends
 from mace.problem import Problem
-from mace.space import Categorical, Feature, FeatureSpace, Integer, Ordinal, Real
+from mace.space import Categorical, Feature, FeatureSpace, Integer, Ordinal, Point, Real, Value
 
 MOST_ROUNDS = 4
 """How often the parts of a conjunction are gone through again, as long as that narrows something."""
@@ -63,6 +63,12 @@ class Range:
         if not self.has_values:
             return True
         return not self.missing and (len(self.levels) == 1 if self.levels is not None else self.low == self.high)
+
+    def has(self, value: Value) -> bool:
+        """Return whether a value is left."""
+        if value is None:
+            return self.missing
+        return value in self.levels if self.levels is not None else self.low <= value <= self.high
 
     def between(self, low: Fraction, high: Fraction) -> Range:
         """Return what is left between two numbers."""
@@ -130,6 +136,11 @@ def lies_in(region: Region, other: Region) -> bool:
     """Return whether all rows of a region are rows of another."""
     pairs = zip(region.values(), other.values(), strict=True)
     return all(left is around or left.joined(around) == around for left, around in pairs)
+
+
+def has_point(region: Region, point: Point) -> bool:
+    """Return whether a point lies in a region."""
+    return all(left.has(value) for left, value in zip(region.values(), point, strict=True))
 
 
 def within_reach(problem: Problem, region: Region, upper: Fraction | None) -> Region | None:

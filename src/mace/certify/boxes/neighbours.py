@@ -2,7 +2,8 @@
 
 A row is ruled out where its least distance from the piece is above the radius. Where the distance from the data is the one that is
 minimised, a row is also ruled out where every way from the factual over the piece to the row is at least ``lower`` plus the radius long:
-over a point that is nearer than ``lower`` and has the row as a neighbour, the way is shorter. Costs are whole numbers of 2^-58, rounded
+over a point that is nearer than ``lower`` and has the row as a neighbour, the way is shorter. Once a row must be a neighbour, rows
+farther from it than twice the radius are ruled out. Costs are whole numbers of 2^-58, rounded
 down, so that no row is ruled out that may count.
 """
 
@@ -70,7 +71,7 @@ class DataRows:
             )
         self.is_linear = metric.power == 1
         own = np.array([_floats(problem.factual)])
-        each = [self._costs(j, own[0, j], None) for j in range(len(self.features))]
+        each = [self._between(j, own[0, j], np.arange(len(self.numbers))) for j in range(len(self.features))]
         self.home_add, self.home_top = (np.column_stack([pair[part] for pair in each]) for part in (0, 1))
         self.home = own[0]
         self.order = np.argsort(self.home_add.sum(axis=1) + self.home_top.max(axis=1), kind="stable")
@@ -107,9 +108,17 @@ class DataRows:
         if len(rows_left.needed) >= self.least:
             return None
         row = next(row for row in rows_left.alive if row not in rows_left.needed)
-        return replace(rows_left, needed=np.append(rows_left.needed, row)), replace(
-            rows_left, alive=rows_left.alive[rows_left.alive != row]
-        )
+        with_row = NeighbourSet(rows_left.alive[self._meet(row, rows_left.alive)], np.append(rows_left.needed, row))
+        return with_row, replace(rows_left, alive=rows_left.alive[rows_left.alive != row])
+
+    def _meet(self, row: int, others: Ints) -> Flags:
+        """Return which of some rows may have a neighbour in common with one of them: those within twice the radius."""
+        if not self.is_linear:
+            return np.ones(len(others), dtype=bool)
+        each = [self._between(j, self.numbers[row, j], others) for j in range(len(self.features))]
+        add, top = (np.column_stack([pair[part] for pair in each]) for part in (0, 1))
+        # The limit is rounded down, by less than 1.
+        return np.asarray(add.sum(axis=1) + top.max(axis=1) <= 2 * (self.limit + 1))
 
     # ---- costs
 
@@ -128,9 +137,16 @@ class DataRows:
         found: Ints = home_add.sum(axis=1) + home_top.max(axis=1)
         return found
 
-    def _costs(self, j: int, own: Floats, span: Span | None) -> tuple[Ints, Ints]:
-        """Return the least cost of one feature between numbers and a span; without one, between a number and all rows."""
-        deltas = _changes(self.features[j], np.asarray(own), self.numbers[:, j] if span is None else span)
+    def _costs(self, j: int, own: Floats, span: Span) -> tuple[Ints, Ints]:
+        """Return the least cost of one feature between numbers and a span."""
+        deltas = _changes(self.features[j], own, span)
+        return change_costs(self.parts[j], deltas, deltas > 0)
+
+    def _between(self, j: int, own: float, rows: Ints) -> tuple[Ints, Ints]:
+        """Return what one feature costs at least on any way between a number and some rows; over a missing value a way is 2 long."""
+        feature = self.features[j]
+        deltas = _changes(feature, np.asarray(own), self.numbers[rows, j])
+        deltas = np.minimum(deltas, 2.0) if feature.missing else deltas
         return change_costs(self.parts[j], deltas, deltas > 0)
 
     # ---- narrowing
@@ -184,7 +200,7 @@ def _changes(feature: Feature, own: Floats, other: Span | Floats) -> Floats:
         moved = _share(feature, np.minimum(apart, 1.0) if isinstance(feature, Categorical) else apart)
     else:
         moved = _share(feature, np.maximum(np.maximum(other.low - own, own - other.high), 0.0))
-    return np.where(lost, 0.0 if other.missing else 1.0, moved)
+    return np.where(lost, 0.0, np.minimum(moved, 1.0)) if other.missing else np.where(lost, 1.0, moved)
 
 
 def _share(feature: Feature, apart: Floats) -> Floats:

@@ -29,14 +29,16 @@ class BestFirst(Generic[Node]):
     """The boxes that are open, the one with the least bound first.
 
     ``examine`` takes the bound of a box and the box. It closes the box or pushes its parts, offers points to the incumbent, and sets the
-    incumbent's reason to stop the search. ``closed`` is the least bound of the boxes that were closed but may hold points.
+    incumbent's reason to stop the search. ``closed`` is the least bound of the boxes that were closed but may hold points. While
+    ``is_exact``, boxes are pruned that are no nearer than the incumbent; otherwise, as always on an infinite space, also where they are
+    hardly nearer.
     """
 
     def __init__(self, incumbent: Incumbent, examine: Callable[[Fraction, Node], None]) -> None:
         self.incumbent, self.examine = incumbent, examine
         self.open: list[tuple[Fraction, int, Node]] = []
         self.closed: Fraction | None = None
-        self.is_finite = is_finite(incumbent.problem)
+        self.is_exact = is_finite(incumbent.problem)
         self._serial = itertools.count()
 
     def push(self, lower: Fraction, node: Node) -> None:
@@ -48,8 +50,8 @@ class BestFirst(Generic[Node]):
         self.closed = lower if self.closed is None else min(self.closed, lower)
 
     def is_beaten(self, lower: Fraction) -> bool:
-        """Return whether a box with this bound can be pruned: it is no nearer than the incumbent, or on an infinite space hardly nearer."""
-        limit = self.incumbent.upper if self.is_finite else self.incumbent.cutoff()
+        """Return whether a box with this bound can be pruned."""
+        limit = self.incumbent.upper if self.is_exact else self.incumbent.cutoff()
         return limit is not None and lower >= limit
 
     def run(self) -> list[Node]:

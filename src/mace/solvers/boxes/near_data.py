@@ -11,12 +11,12 @@ import numpy as np
 
 from mace.constraints.condition import Values
 from mace.constraints.near_data import Neighbours
-from mace.distances import NormMetric
-from mace.exact import Flags, Floats
+from mace.exact import Flags, Floats, Ints
 from mace.problem import Limits, Problem
 from mace.reductions.regions import Range, Region
 from mace.solvers.boxes.branching import NARROWEST_CUT, branch_at, next_value
 from mace.solvers.boxes.cuts import Branch, Left
+from mace.solvers.boxes.ways import Ways
 from mace.space import Point, Value
 
 
@@ -33,12 +33,15 @@ class NeighboursCut:
         The condition.
     problem : Problem
         The question, for its distance.
+    ways : Ways
+        What bounds the distance by way of the rows.
     alive, needed : bool arrays
         Which rows may count here, and which must.
     """
 
     condition: Neighbours
     problem: Problem
+    ways: Ways
     alive: Flags
     needed: Flags
 
@@ -52,67 +55,36 @@ class NeighboursCut:
         """The least that a change of 1 in each feature adds to the distance."""
         return self.condition.metric.costs.slope
 
+    @property
+    def has_enough(self) -> bool:
+        """Whether as many rows must be neighbours as the condition asks for."""
+        return int(self.needed.sum()) >= self.condition.least
+
     def narrow(self, region: Region) -> Left:
         """Return what the condition leaves of a box or a little more, with the rows that still count, and a bound on the distance."""
-        least = self._changes(region)
+        rows = np.flatnonzero(self.needed if self.has_enough else self.alive)
+        needed = self.needed[rows]
+        least = self._changes(region, rows)
         nearest = self.condition.measures(least)
-        alive = self.alive & (nearest <= self.limit + self.condition.unsure)
-        if int(alive.sum()) < self.condition.least or (self.needed & ~alive).any():
+        near = nearest <= self.limit + self.condition.unsure
+        if int(near.sum()) < self.condition.least or (needed & ~near).any():
             return Left(None, self)
+        alive = self.alive.copy()
+        alive[rows[~near]] = False
         left = dict(region)
         room = (self.limit - nearest + 2 * self.condition.unsure)[:, None]
         with np.errstate(divide="ignore"):
-            reach = np.minimum(least + room / np.where(self.slope > 0, self.slope, 0.0), self._reach)
-        groups = [np.array([row]) for row in np.flatnonzero(self.needed)]
-        if len(groups) < self.condition.least:
-            groups.append(np.flatnonzero(alive))
-        for rows in groups:
+            reach = np.minimum(least + room / np.where(self.slope > 0, self.slope, 0.0), self.condition.reach)
+        groups = [np.array([place]) for place in np.flatnonzero(needed)]
+        if not self.has_enough:
+            groups.append(np.flatnonzero(near))
+        for group in groups:
             for j, name in enumerate(region):
-                left[name] = self._within(j, left[name], self.condition.numbers[rows, j], reach[rows, j])
+                left[name] = self._within(j, left[name], self.condition.numbers[rows[group], j], reach[group, j])
                 if left[name].is_empty:
                     return Left(None, self)
-        kept = region if all(left[name] == each for name, each in region.items()) else left
-        return Left(kept, replace(self, alive=alive), self._floor(region, alive, least))
-
-    @property
-    def _reach(self) -> Floats:
-        metric, radius = self.condition.metric, self.condition.radius
-        return np.array(
-            [float(metric.reach(j, radius)) + self.condition.unsure for j in range(len(self.condition.space))]
-        )
-
-    def _floor(self, region: Region, alive: Flags, least: Floats) -> Fraction:
-        """Return a bound on the distance of a row that fulfils the condition: it is no nearer than a neighbour less the radius."""
-        metric, own = self.problem.metric, self.condition.metric
-        if not isinstance(metric, NormMetric) or (metric.norms, metric.weights) != (own.norms, own.weights):
-            return Fraction(0)
-        between = self.condition.changes(self.problem.factual)
-        if (self.slope > 0).all():
-            # Of l1: what each feature changes from the factual to the box and from there to the row.
-            between = np.maximum(between, least + self._changes_from_factual(region)[None, :])
-        floors = np.sort(own.floats(between)[alive] ** (1 / own.power) - float(self.condition.radius))
-        floor = float(floors[self.condition.least - 1])
-        if self.needed.any():
-            needed = own.floats(between)[self.needed] ** (1 / own.power) - float(self.condition.radius)
-            floor = max(floor, float(needed.max()))
-        return max(Fraction(0), Fraction(floor) - self.condition.off - Fraction(1, 10**8))
-
-    def _changes_from_factual(self, region: Region) -> Floats:
-        """Return the least change of each feature from the factual to a box."""
-        least = []
-        for (feature, left), own, scale in zip(
-            zip(self.condition.space.values(), region.values(), strict=True),
-            self.problem.factual,
-            self.condition.scales,
-            strict=True,
-        ):
-            if own is None or left.missing or not left.has_values:
-                least.append(0.0)
-            elif left.levels is not None:
-                least.append(float(own not in left.levels and feature.range > 0))
-            else:
-                least.append(max(float(left.low) - own, own - float(left.high), 0.0) * scale)
-        return np.array(least)
+        kept = region if all(left[name] is each for name, each in region.items()) else left
+        return Left(kept, replace(self, alive=alive), self.ways.floor(region, rows[near], least[near], needed[near]))
 
     def _within(self, j: int, left: Range, own: Floats, reach: Floats) -> Range:
         """Return what is left of one feature where some row is near enough; all of it where even a change of 1 is near enough."""
@@ -128,14 +100,17 @@ class NeighboursCut:
         if not self.condition.scales[j] or not left.has_values:
             return left
         width = reach / self.condition.scales[j]
-        return left.between(Fraction(float((own - width).min())), Fraction(float((own + width).max())))
+        low, high = float((own - width).min()), float((own + width).max())
+        if low <= float(left.low) and high >= float(left.high):
+            return left
+        return left.between(Fraction(low), Fraction(high))
 
-    def _changes(self, region: Region) -> Floats:
-        """Return the least change of each feature from each row to the rows of a box."""
-        rows = self.condition.numbers
-        least = np.zeros_like(rows)
+    def _changes(self, region: Region, rows: Ints) -> Floats:
+        """Return the least change of each feature from some rows of the data to the rows of a box."""
+        numbers = self.condition.numbers[rows]
+        least = np.zeros_like(numbers)
         for j, left in enumerate(region.values()):
-            own = rows[:, j]
+            own = numbers[:, j]
             if not left.has_values:
                 least[:, j] = 1.0
             elif left.levels is not None:
@@ -143,6 +118,8 @@ class NeighboursCut:
             else:
                 outside = np.maximum(float(left.low) - own, own - float(left.high))
                 least[:, j] = np.maximum(outside, 0.0) * self.condition.scales[j]
+            if left.missing:
+                least[:, j] = np.minimum(least[:, j], 1.0)
             least[np.isnan(own), j] = 0.0 if left.missing else 1.0
         return least
 
@@ -152,7 +129,7 @@ class NeighboursCut:
 
     def branch(self, region: Region, point: Point) -> list[Branch] | None:
         """Return the box with a further row as a neighbour, and without; once there are enough, parts of the box."""
-        if int(self.needed.sum()) >= self.condition.least:
+        if self.has_enough:
             parts = branch_at(self.problem, region, point, self._steps(point))
             return None if parts is None else [(part, self) for part in parts]
         if all(left.is_single for left in region.values()):
@@ -162,10 +139,11 @@ class NeighboursCut:
     def _sides(self) -> tuple[NeighboursCut, NeighboursCut]:
         """Return the condition with the row nearest to the factual as a neighbour, and without."""
         free = np.flatnonzero(self.alive & ~self.needed)
-        far = self.condition.measures(self.condition.changes(self.problem.factual))[free]
+        far = self.condition.measures(self.ways.changes)[free]
         row = free[int(np.argmin(far))]
         one = np.arange(len(self.alive)) == row
-        return replace(self, needed=self.needed | one), replace(self, alive=self.alive & ~one)
+        with_row = replace(self, alive=self.alive & self.ways.meets(int(row)), needed=self.needed | one)
+        return with_row, replace(self, alive=self.alive & ~one)
 
     def _steps(self, point: Point) -> Iterator[tuple[str, Fraction, bool]]:
         """Yield where ``branch_at`` may cut a box so that a point that fails lies in a smaller part.
@@ -198,7 +176,7 @@ class NeighboursCut:
     def repaired(self, point: Point) -> Iterator[Point]:
         """Yield points near one that fails at which the condition may hold: moved to the nearest rows, feature by feature."""
         changes = self.condition.changes(point)
-        measures = np.where(self.alive, self.condition.measures(changes), np.inf)
+        measures = np.where(self.needed if self.has_enough else self.alive, self.condition.measures(changes), np.inf)
         for row in np.argsort(measures, kind="stable")[: self.condition.least]:
             own, moved = self.condition.rows[row], list(point)
             for j in np.argsort(-self.slope * changes[row], kind="stable"):
@@ -213,7 +191,8 @@ class NeighboursCut:
         value, goal = point[j], self.condition.rows[row][j]
         if value is None or goal is None or self.condition.is_category[j] or not self.slope[j] > 0:
             return goal
-        excess = float(self.condition.measures(self.condition.changes(point))[row]) - self.limit
+        alone = np.array([row])
+        excess = float(self.condition.measures(self.condition.changes(point, alone))[0]) - self.limit
         step = (max(excess, 0.0) / self.slope[j] + 1e-12) / self.condition.scales[j]
         if step >= abs(goal - value):
             return goal
@@ -223,4 +202,6 @@ class NeighboursCut:
 def neighbours_cut(condition: Neighbours, problem: Problem, limits: Limits) -> NeighboursCut:
     """Return the cut of neighbours, all of which may count."""
     rows = len(condition.rows)
-    return NeighboursCut(condition, problem, np.ones(rows, dtype=bool), np.zeros(rows, dtype=bool))
+    return NeighboursCut(
+        condition, problem, Ways(condition, problem), np.ones(rows, dtype=bool), np.zeros(rows, dtype=bool)
+    )

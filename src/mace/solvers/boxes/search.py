@@ -6,6 +6,7 @@ the conditions, the box is done. Otherwise the condition that fails says where t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -21,7 +22,7 @@ from mace.forms.scoring import column_values
 from mace.language import syntax
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem, timed
 from mace.reductions.noise_box import inside
-from mace.reductions.regions import Range, Region, whole_region, within_reach
+from mace.reductions.regions import Range, Region, has_point, whole_region, within_reach
 from mace.solvers.abilities import Solver, why_not_taken
 from mace.solvers.boxes.best_first import BestFirst, outermost, ranges_dict
 from mace.solvers.boxes.cuts import CUTS, Cut
@@ -34,6 +35,9 @@ FAR_OFF = Fraction(1, 1000)
 
 MOST_COMPARED = 500
 """The most boxes of a proof that are compared with each other."""
+
+MOST_EXACT = 50
+"""Boxes after which a search that keeps to data ends within the accuracy on a finite space, too: many rows are about as near data."""
 
 NARROW = "the conditions leave only values that floats hardly tell apart"
 
@@ -94,11 +98,15 @@ def _better(first: ProvedBox | None, second: ProvedBox | None) -> ProvedBox | No
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenBox:
-    """An open box: its ranges, the conditions left to hold on it, guards first, and what is proved of a box around it."""
+    """An open box: its ranges, the conditions left to hold on it, guards first, and what is proved of a box around it.
+
+    ``found`` is what the lane found in the box that it is a part of.
+    """
 
     region: Region
     cuts: tuple[Cut, ...]
     proved: ProvedBox | None = None
+    found: Bounds | None = None
 
 
 class ConditionSearch:
@@ -110,12 +118,14 @@ class ConditionSearch:
         self.incumbent = Incumbent(problem, limits)
         self.queue: BestFirst[OpenBox] = BestFirst(self.incumbent, self._examine)
         self.boxes = 0
+        self.most_exact = math.inf
         self.doubt = BAND
         self.proofs: dict[int, ProvedBox | None] = {}
         self.seen: set[tuple[Range, ...]] = set()
 
     def run(self, cuts: tuple[Cut, ...]) -> Bounds:
         """Search under guards and cuts, and return what is proved."""
+        self.most_exact = MOST_EXACT if cuts else math.inf
         self._push(Fraction(0), OpenBox(self.whole, (self.guards, *cuts)))
         for box in self.queue.run():
             self._keep(box.proved)
@@ -141,7 +151,7 @@ class ConditionSearch:
         if len(kept) == 1 and tuple(region.values()) in self.seen:
             return
         self.seen.add(tuple(region.values()))
-        self.queue.push(lower, OpenBox(region, tuple(kept), proved))
+        self.queue.push(lower, OpenBox(region, tuple(kept), proved, box.found))
 
     def _close(self, lower: Fraction, proved: ProvedBox | None) -> None:
         self.queue.close(lower)
@@ -161,10 +171,15 @@ class ConditionSearch:
             if self.incumbent.upper is not None:
                 self.queue.close(self.incumbent.upper)
             return
+        if box.found is not None and _is_found_in(region, box.found):
+            # What is nearest in a box is nearest in each part that has it.
+            self._settle(max(lower, box.found.lower), replace(box, region=region), box.found)
+            return
         found = self.lane.solve(inside(self.asked, region), Limits(self.limits.deadline, record=self.limits.record))
         if found.reason == INTERRUPTED:
             raise KeyboardInterrupt
         self.boxes += 1
+        self.queue.is_exact &= self.boxes < self.most_exact
         self.incumbent.calls += found.calls
         if found.evidence is not None and "missing" in found.evidence and self.limits.remaining() <= 0:
             # There was no time for its proof: only what was proved before is claimed.
@@ -174,18 +189,23 @@ class ConditionSearch:
             self.incumbent.reason = found.reason or LATE
             return
         mine = ProvedBox(region, None if found.is_infeasible else found.lower, found.evidence)
-        lower, proved = max(lower, found.lower), _better(mine, box.proved)
+        proved = _better(mine, box.proved)
         if found.is_infeasible:
             self._keep(proved)
-        elif found.point is None or self.queue.is_beaten(lower):
-            self._close(lower, proved)
+        else:
+            self._settle(max(lower, found.lower), OpenBox(region, box.cuts, proved), found)
+
+    def _settle(self, lower: Fraction, box: OpenBox, found: Bounds) -> None:
+        """Close a box in which the lane has ``found`` something, or branch."""
+        if found.point is None or self.queue.is_beaten(lower):
+            self._close(lower, box.proved)
             if found.point is None:
                 self.incumbent.reason = found.reason
         elif (failing := self._failing(found.point, box.cuts)) is None:
             self._offer(found.point)
-            self._close(lower, proved)
+            self._close(lower, box.proved)
         else:
-            self._branch(lower, OpenBox(region, box.cuts, proved), found.point, failing)
+            self._branch(lower, replace(box, found=found), found.point, failing)
 
     def _branch(self, lower: Fraction, box: OpenBox, point: Point, failing: Cut) -> None:
         """Open the parts of a box whose nearest point fails a condition; close the box where it is too narrow to be cut."""
@@ -198,7 +218,8 @@ class ConditionSearch:
             self._close(lower, box.proved)
             self.doubt = NARROW
         for region, left in parts or ():
-            self._push(lower, OpenBox(region, tuple(left if cut is failing else cut for cut in box.cuts), box.proved))
+            cuts = tuple(left if cut is failing else cut for cut in box.cuts)
+            self._push(lower, replace(box, region=region, cuts=cuts))
         self.queue.report()
 
     def _failing(self, point: Point, cuts: tuple[Cut, ...]) -> Cut | None:
@@ -231,6 +252,11 @@ class ConditionSearch:
             # Proofs that list excluded rows are checked by asking the whole question again.
             return {**listed, "excluded": [row for box in boxes for row in box["proof"].get("excluded", ())]}
         return {"lane": "boxes", "boxes": boxes}
+
+
+def _is_found_in(region: Region, found: Bounds) -> bool:
+    """Return whether the nearest point of a box is known, and lies in a part of it."""
+    return found.point is not None and not found.reason and has_point(region, found.point)
 
 
 def _is_far_off(problem: Problem, point: Point) -> bool:

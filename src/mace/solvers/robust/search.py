@@ -105,7 +105,7 @@ class RobustSearch:
         self.worst_rows = WorstRows(problem, noise)
         # On a finite space the optimum itself is wanted; values of some grids are a little off in the kernels.
         grids = [each for each in problem.space.values() if isinstance(each, Real) and each.step is not None]
-        self.is_plainly_real = not self.queue.is_finite and all(each.is_exact_grid for each in grids)
+        self.is_plainly_real = not self.queue.is_exact and all(each.is_exact_grid for each in grids)
         self.first: Bounds | None = None
         self.around: Evidence | None = None
         self.doubt = ""
