@@ -514,8 +514,8 @@ BUGS: dict[str, Bug] = {
     ),
     # Cuts
     "cuts: neighbours lie within half of the radius": Bug(
-        "mace.solvers.boxes.near_data:NeighboursCut._reach",
-        after(lambda reach: reach / 2),
+        "mace.solvers.boxes.near_data:NeighboursCut.limit",
+        after(lambda limit: limit / 2),
         realistic("near_data", *TREES, *NETWORKS),
         (1, 6),
     ),

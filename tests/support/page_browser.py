@@ -22,7 +22,7 @@ ARGUMENTS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 )
-PATIENCE = 30_000
+PATIENCE = 90_000
 """Milliseconds that a test waits for what must come; machines are shared."""
 
 
