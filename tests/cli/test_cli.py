@@ -171,6 +171,13 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
 
 
+def test_the_command_is_a_module_too() -> None:
+    command = [sys.executable, "-m", "mace", "explain", "--rwo"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.endswith("See mace explain --help.\n")
+
+
 @pytest.mark.slow
 def test_the_demo_explains_a_refusal_with_its_bounds() -> None:
     result = subprocess.run(
