@@ -450,7 +450,15 @@ def test_reports_use_the_names_that_people_know_and_json_those_of_the_data() -> 
     for shown in (text, named.to_html(pictures=False), named._repr_html_()):
         assert "reach the target, approved, already" in shown
         assert "approved (in the data: yes)" in shown
-        for said in ("change the sex", "your pay", "your age", "women", "18 to 21 years", "at home (own)", "at home (rent)"):
+        for said in (
+            "change the sex",
+            "your pay",
+            "your age",
+            "women",
+            "18 to 21 years",
+            "at home (own)",
+            "at home (rent)",
+        ):
             assert said in shown, said
         assert not [said for said in ("sex f", "change sex", "income") if said in shown]
     assert [line for line in str(named).splitlines() if line in ("the sex", "your age", "housing")][:3] == [
