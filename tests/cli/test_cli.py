@@ -317,7 +317,7 @@ def test_a_batch_with_a_bad_row_exits_3_and_writes_the_others(folder: Path, caps
         ("no/answers.csv", (), "no folder"),
         ("wrong.csv", ("--target", "goood"), "not a class"),
         ("wrong.csv", ("--fix", "agee"), "agee"),
-        ("wrong.csv", ("--jobs", "0"), "n_jobs=0"),
+        ("wrong.csv", ("--jobs", "0"), "--jobs 0; give a number of processes"),
     ],
 )
 def test_a_batch_that_cannot_run_exits_2_and_leaves_nothing(
