@@ -428,6 +428,54 @@ def test_a_long_name_of_a_column_is_broken_in_no_table_of_a_terminal() -> None:
     assert max(map(len, lines)) <= 80
 
 
+def test_reports_use_the_names_that_people_know_and_json_those_of_the_data() -> None:
+    space = SPACE.describe(
+        names={"sex": "the sex", "income": "your pay", "age": "your age"},
+        units={"age": "years"},
+        outcomes={"yes": "approved"},
+        levels={"sex": {"f": "women", "m": "men"}, "housing": {"rent": "at home", "own": "at home"}},
+    )
+    groups, options = ["sex", "age", "housing"], {"constraints": ["age stays"], "resamples": 200, "date": "2026-02-28"}
+    plain = make_audit(EXPLAINER, PEOPLE, groups, target="yes", protected=["sex"], **options)
+    named = make_audit(mace.Explainer(MODEL, space), PEOPLE, groups, target="yes", protected=["sex"], **options)
+    assert named.to_json() == plain.to_json()
+    assert named == plain
+    pictures = [part.partition("</svg>")[0] for part in named.to_html().split("<svg")]
+    assert [sum(name in part for part in pictures[1:]) for name in ("your pay", "the sex women", "the sex f")] == [
+        1,
+        3,
+        0,
+    ]
+    text = " ".join(str(named).split())
+    for shown in (text, named.to_html(pictures=False), named._repr_html_()):
+        assert "reach the target, approved, already" in shown
+        assert "approved (in the data: yes)" in shown
+        for said in (
+            "change the sex",
+            "your pay",
+            "your age",
+            "women",
+            "18 to 21 years",
+            "at home (own)",
+            "at home (rent)",
+        ):
+            assert said in shown, said
+        assert not [said for said in ("sex f", "change sex", "income") if said in shown]
+    assert [line for line in str(named).splitlines() if line in ("the sex", "your age", "housing")][:3] == [
+        "the sex",
+        "your age",
+        "housing",
+    ]
+    assert "of the sex women the" in named.summary[1]
+    assert named.summary[1].endswith("than of men.")
+
+
+def test_whole_numbers_beside_missing_ones_are_groups_by_whole_numbers() -> None:
+    people = PEOPLE.assign(dependents=[math.nan if row < 5 else float(row % 2) for row in range(len(PEOPLE))])
+    made = make_audit(EXPLAINER, people, ["dependents"], target="yes", resamples=20, protected=["sex"])
+    assert [group.name for group in made.groups] == ["dependents 0", "dependents 1", "dependents missing"]
+
+
 def test_no_figure_is_a_negative_zero() -> None:
     assert [_points(value) for value in (-0.0004, 0.0, -0.0006, 0.2)] == ["0.0", "0.0", "-0.1", "+20.0"]
     assert _number(-0.0) == "0"

@@ -171,6 +171,13 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
 
 
+def test_the_command_is_a_module_too() -> None:
+    command = [sys.executable, "-m", "mace", "explain", "--rwo"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.endswith("See mace explain --help.\n")
+
+
 @pytest.mark.slow
 def test_the_demo_explains_a_refusal_with_its_bounds() -> None:
     result = subprocess.run(
@@ -310,7 +317,7 @@ def test_a_batch_with_a_bad_row_exits_3_and_writes_the_others(folder: Path, caps
         ("no/answers.csv", (), "no folder"),
         ("wrong.csv", ("--target", "goood"), "not a class"),
         ("wrong.csv", ("--fix", "agee"), "agee"),
-        ("wrong.csv", ("--jobs", "0"), "n_jobs=0"),
+        ("wrong.csv", ("--jobs", "0"), "--jobs 0; give a number of processes"),
     ],
 )
 def test_a_batch_that_cannot_run_exits_2_and_leaves_nothing(

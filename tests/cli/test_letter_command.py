@@ -79,13 +79,18 @@ def test_exit_codes_are_those_of_the_answer(folder: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--language", "es"], "language='es'"),
+        (["--language", "es"], "--language 'es'; there are"),
         (["--out", "letter.pdf"], "Accepted: .txt, .html"),
         (["--out", "no such folder/letter.txt"], "no folder"),
         (["--names", "month=x"], "no feature 'month'. Did you mean 'months'"),
+        (["--units", "housing=m"], "--units: 'housing' is no number"),
+        (
+            ["--outcomes", "godo=ja"],
+            "--outcomes: the model has no label 'godo'. Did you mean 'good'? Labels: 'bad', 'good'.",
+        ),
         (["--units", "months"], 'write "name=value"'),
         (["--number", "first"], "counted from 1, or all"),
-        (["--number", "3"], "number=3"),
+        (["--number", "3"], "--number 3; there is 1 counterfactual."),
         (["--field", "html=yes"], "choose another name"),
         (["--field", "nmae=you"], "no field 'nmae'. Did you mean 'name'"),
         (["--field", "date=tomorrow"], "write today"),

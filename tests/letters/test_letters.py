@@ -260,6 +260,14 @@ def test_what_cannot_be_written_is_refused() -> None:
             SEVERAL.letter(number=number)  # type: ignore[arg-type]
     with pytest.raises(mace.InvalidOption, match="no feature 'incom'"):
         EXPLANATION.letter(units={"incom": "EUR"})
+    with pytest.raises(mace.InvalidOption, match=r"levels: 'housing' has no level 'owm'\. Did you mean 'own'"):
+        EXPLANATION.letter(levels={"housing": {"owm": "own home"}})
+    for about in (EXPLANATION, REACHED, EXPLAINER.reasons(ROW, "grant")):
+        with pytest.raises(
+            mace.InvalidOption, match=r"no label 'refsue'\. Did you mean 'refuse'\? Labels: 'grant', 'refuse'"
+        ):
+            about.letter(outcomes={"grant": "approved", "refsue": "declined"})
+    assert "refsue" not in mace.Explanation.from_json(EXPLANATION.to_json()).letter(outcomes={"refsue": "declined"})
     with pytest.raises(mace.InvalidOption, match="'decision' is a name"):
         EXPLANATION.letter(decision="yes")
     with pytest.raises(mace.InvalidOption, match="no field 'langauge'"):
@@ -451,7 +459,7 @@ def test_missing_values_and_truths_have_words() -> None:
 )
 def test_targets_have_plain_words(target: Any, english: str, french: str) -> None:
     english = english.replace("at least 1 and at most", "from 1.25 to 1.75")
-    explanation = replace(NONE, target=str(target))
+    explanation = replace(NONE, target=str(target), classes=None)
     said = flat(explanation.letter(outcomes={"good": "fine"}))
     assert f"would have made the result {english}." in said
     if french:
@@ -460,7 +468,7 @@ def test_targets_have_plain_words(target: Any, english: str, french: str) -> Non
 
 
 def test_outcomes_that_are_all_named_are_told_one_by_one() -> None:
-    explanation = replace(NONE, target=str(mace.any_of(["a", "b"])))
+    explanation = replace(NONE, target=str(mace.any_of(["a", "b"])), classes=("a", "b"))
     assert "the result “A” or “B”." in flat(explanation.letter(outcomes={"a": "A", "b": "B"}))
 
 

@@ -79,6 +79,25 @@ def test_the_prediction_is_what_most_models_say_and_the_score_the_one_that_decid
     assert (everybody.prediction, everybody.score_of) == ("yes", "P(yes) of all 3 models")
 
 
+def test_the_headline_says_what_as_many_models_give_as_must_agree() -> None:
+    person = POOR | {"income": 55}
+    named = SPACE.describe(outcomes={"yes": "approved", "no": "declined"})
+    found = mace.Explainer(QUARTERS, named).explain(person, "yes")
+    assert found.headline().startswith(
+        "Together the models predict approved; all 3 give P(approved) 0 or more. 1 way to approved in all 3 models, proved"
+    )
+    assert "lead to approved in all 3 models" in found.why() or "leads to approved in all 3 models" in found.why()
+    assert "Probability of “approved”: 0% now, 100% then" in " ".join(found.letter(score=True).split())
+    low = mace.Explainer(QUARTERS, SPACE).explain(person, mace.at_most(0.5, "yes"))
+    assert "; all 3 give P(yes) 1 or less. 1 way to P(yes) <= 0.5 in all 3 models" in low.headline()
+    two = mace.Explainer(mace.agree(QUARTERS, at_least=2), SPACE).explain(POOR, "yes")
+    assert two.headline().startswith(
+        "Together the models predict no; 2 of 3 give P(yes) 0 or more. 1 way to yes in 2 of 3"
+    )
+    alone = mace.Explainer([JANUARY], SPACE).explain(POOR, "yes")
+    assert "; it gives P(yes) 0 or more. 1 way to yes, proved" in alone.headline()
+
+
 def test_people_are_told_that_too_few_models_agree_not_what_most_of_them_say() -> None:
     """Two of three say yes, and all must: "yes, it would have been yes" said nothing."""
     person = POOR | {"income": 55}

@@ -124,6 +124,7 @@ class Driver:
             hints=hints_of(problem.space, question.constraints, self._conditions[0]),
             diversity=str(question.diversity) if question.count > 1 else "",
             fixed=held(problem.space, question.constraints),
+            classes=self.reading.classes,
         )
         if self.rounds is None or first is None or not roundings - {None}:
             return made

@@ -81,6 +81,8 @@ class Explanation(Sequence[Counterfactual]):
         ``reason`` too, and ``space`` is that of the row.
     fixed : tuple of str
         The features that constraints keep by name, as ``fixed("age")`` does; not all that ``only`` leaves out.
+    classes : tuple of labels, optional
+        The model's labels; ``None`` where it predicts numbers, and where the explanation was read from JSON.
     certificate : Certificate, optional
         With ``certify=True``: the proof that there is no (further) counterfactual, or none nearer than ``lower``.
     """
@@ -110,6 +112,7 @@ class Explanation(Sequence[Counterfactual]):
     outside: str = ""
     fixed: tuple[str, ...] = ()
     _margin: Later[NoiseMargin] | None = field(default=None, repr=False, compare=False)
+    classes: tuple[Scalar, ...] | None = field(default=None, repr=False, compare=False)
 
     __setstate__ = restore
 

@@ -196,6 +196,7 @@ class Question:
             reason=f"the row is already predicted {said}, and {target} is asked for",
             seconds=time.monotonic() - started,
             space=self.space,
+            classes=reading.classes,
         )
 
     def statement(self, model: dict[str, str], factual: Point, causes: Causal | None) -> Statement:

@@ -73,6 +73,7 @@ def reasons_of(
         ways=tuple(told[_point(one)] for one in ways),
         note="" if driver.problem.is_plausible(factual) else BREAKS_A_RULE,
         space=space,
+        classes=driver.reading.classes,
     )
 
 
@@ -87,6 +88,7 @@ def of_single_class(space: FeatureSpace, factual: Point, reading: Reading, targe
         target=target,
         factual=space.values_of(factual),
         space=space,
+        classes=reading.classes,
     )
 
 

@@ -133,6 +133,8 @@ class Reasons(Listed[Reason]):
         certificates, there is no other.
     space : FeatureSpace, optional
         The features; not in the JSON.
+    classes : tuple of labels, optional
+        The model's labels; ``None`` where it predicts numbers, and where the reasons were read from JSON.
     """
 
     reasons: tuple[Reason, ...]
@@ -147,6 +149,7 @@ class Reasons(Listed[Reason]):
     error: str = ""
     certificate: Certificate | None = field(default=None, repr=False)
     space: FeatureSpace | None = field(default=None, repr=False, compare=False)
+    classes: tuple[Scalar, ...] | None = field(default=None, repr=False, compare=False)
 
     @property
     def _entries(self) -> tuple[Reason, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -18,6 +19,21 @@ NEAR_SURE = 0.0001
 
 SCORE_DIGITS = 9
 """Significant digits of a score that is asked for in a block: beyond them the size of the block may show."""
+
+
+_OF_A_SET = re.compile(r"(.*) of (both|the|all \d+|\d+ of \d+) models", re.DOTALL)
+
+
+def of_models(score_of: str) -> tuple[str, str]:
+    """Return what is scored, and by how many of a set of models, in words; these are empty of one model.
+
+    Examples
+    --------
+    >>> of_models("P(good) of all 5 models"), of_models("P(good)")
+    (('P(good)', 'all 5'), ('P(good)', ''))
+    """
+    found = _OF_A_SET.fullmatch(score_of)
+    return (score_of, "") if found is None else (found[1], found[2])
 
 
 def read_scores(data: Mapping[str, Any]) -> AnswerScores:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 from mace.answer.plain import in_a_list
+from mace.answer.score import of_models
 from mace.distances import distance_text
 from mace.problem import NOT_PROVED, Status
 
@@ -18,6 +20,9 @@ ANY_OTHER = "any other outcome"
 
 MOST_IN_A_SENTENCE = 8
 """The most changes in one sentence."""
+
+_AT_MOST = re.compile(r"at most |P\(.*\) <= ", re.DOTALL)
+"""Targets of which the score has to be low."""
 
 MADE_ROUND = "the answer was rounded"
 """The reason of an answer that is valid and round, and farther than what is proved."""
@@ -57,9 +62,8 @@ def at_target(explanation: Explanation) -> str:
 
 def headline(explanation: Explanation) -> str:
     """Return the answer in one sentence."""
-    wording, asked_for = explanation.wording, _asked_for(explanation)
-    predicted = explanation.prediction
-    now = "Not asked." if predicted is None else f"Predicted {wording.outcome(predicted)}{_scored(explanation)}."
+    asked_for, predicted = _asked_for(explanation), explanation.prediction
+    now = "Not asked." if predicted is None else f"{_predicted(explanation, 'Predicted')}."
     reason, outside = explanation.reason, explanation.outside
     match explanation.status:
         case Status.INFEASIBLE:
@@ -77,13 +81,32 @@ def headline(explanation: Explanation) -> str:
     gap = farther(explanation) or (reason if reason.startswith(NOT_PROVED) else f"not proved nearest: {reason}")
     proved = gap if is_open else f"proved nearest{among(explanation)}"
     let_in = "" if is_open or not outside else f" {outside[0].upper()}{outside[1:]}."
-    ways = f"{len(explanation)} way{'s' if len(explanation) > 1 else ''} to {asked_for}"
+    ways = f"{len(explanation)} way{'s' if len(explanation) > 1 else ''} to {asked_for}{_in_models(explanation)}"
     return f"{now} {ways}, {proved} ({distance_text(explanation.distance)}).{let_in}"
 
 
 def _asked_for(explanation: Explanation) -> str:
     """Return the target, with outcomes by the names that people know."""
     return explanation.wording.target(explanation.target)
+
+
+def _predicted(explanation: Explanation, begin: str) -> str:
+    """Return what the model says of the row, with its score; of a set of models, what so many of them give as must agree."""
+    outcome, scores = explanation.wording.outcome(explanation.prediction), explanation._scores
+    of, models = of_models(explanation.score_of)
+    if not models or scores is None or explanation.score is None:
+        return f"{begin} {outcome}{_scored(explanation)}"
+    who = "it gives" if models == "the" else f"{models} give"
+    shown = scores.shown(explanation.score)
+    shown = f"{explanation.score:.4g}" if shown.startswith(("under", "over")) else shown
+    number = f"{explanation.wording.target(of)} {shown}"
+    return f"Together the models predict {outcome}; {who} {number} or {'less' if _AT_MOST.match(explanation.target) else 'more'}"
+
+
+def _in_models(explanation: Explanation) -> str:
+    """Return in how many models of a set an answer reaches the target, in words; empty of one model."""
+    models = of_models(explanation.score_of)[1]
+    return f" in {models} models" if models not in ("", "the") else ""
 
 
 def _scored(explanation: Explanation) -> str:
@@ -124,7 +147,7 @@ def whole(explanation: Explanation) -> str:
 
 def why(explanation: Explanation) -> str:
     """Return two sentences: what decided, and what is proved of it, what is not."""
-    says = f"The model predicts {explanation.wording.outcome(explanation.prediction)}{_scored(explanation)}"
+    says = _predicted(explanation, "The model predicts")
     match explanation.status:
         case Status.REACHED:
             return f"{says}, and {_asked_for(explanation)} is asked for. Nothing has to change, so nothing had to be proved."
@@ -171,7 +194,8 @@ def _decided(explanation: Explanation) -> str:
     changed = in_a_list(shown, "and")
     what = "this change alone leads" if len(best.changes) == 1 else "these changes together lead"
     is_any = explanation.target == ANY_OTHER
-    return f"{what} to {explanation.wording.outcome(best.prediction) if is_any else _asked_for(explanation)}: {changed}"
+    wanted = explanation.wording.outcome(best.prediction) if is_any else _asked_for(explanation)
+    return f"{what} to {wanted}{_in_models(explanation)}: {changed}"
 
 
 def _proved(explanation: Explanation) -> str:

@@ -6,12 +6,14 @@ import datetime
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mace.answer.counterfactual import AS_IN_DATA
 from mace.answer.question import Question
+from mace.audits.names import ReportNames
 from mace.audits.people import NO_RECOURSE, Person, in_order, people_of, plain_fields
 from mace.audits.summary import CORRECTION, EVERYONE, Disparity, GroupSummary, all_disparities, summary_of
 from mace.batch import Batch, OnProgress
@@ -20,6 +22,7 @@ from mace.constraints import Constraints
 from mace.disk import whole_text
 from mace.errors import InvalidOption, did_you_mean, listed
 from mace.explainer import Explainer
+from mace.space import Wording
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -70,6 +73,8 @@ class Audit:
         Of the bootstrap.
     setting : AuditSetting
         The model, the people, the day and the version of MACE.
+    wording : Wording
+        What the space calls features, levels and outcomes, for reports; not in the JSON, which has the names of the data.
     """
 
     target: str
@@ -84,6 +89,12 @@ class Audit:
     resamples: int
     seed: int
     setting: AuditSetting
+    wording: Wording = field(default=AS_IN_DATA, repr=False, compare=False)
+
+    @property
+    def names(self) -> ReportNames:
+        """What reports call features, groups and the target."""
+        return ReportNames(self.wording, self.groups)
 
     @property
     def comparisons(self) -> int:
@@ -125,7 +136,7 @@ class Audit:
         return {
             "version": SCHEMA_VERSION,
             "setting": plain_fields(self.setting),
-            "summary": list(self.summary),
+            "summary": list(replace(self, wording=AS_IN_DATA).summary),
             "target": self.target,
             "distance": self.distance,
             "constraints": list(self.constraints),
@@ -267,6 +278,7 @@ def audit(
         resamples=resamples,
         seed=seed,
         setting=_setting(explainer, len(people), model_name, data_name, day),
+        wording=explainer.space.wording,
     )
 
 

@@ -124,10 +124,10 @@ def _figures(audit: Audit) -> dict[str, str]:
         raise MissingPackage(f"{error}, or leave the pictures out: to_html(pictures=False), --no-pictures.") from error
     from mace.plots import DistancesDisplay, LeversDisplay, OutcomesDisplay
 
-    groups = [audit.everyone, *audit.groups]
+    groups = {audit.names.group(group.column, group.value): group for group in (audit.everyone, *audit.groups)}
     members = {
-        group.name: [p for p in audit.people if not group.column or p.groups[group.column] == group.value]
-        for group in groups
+        name: [p for p in audit.people if not group.column or p.groups[group.column] == group.value]
+        for name, group in groups.items()
     }
     found = {name: [p for p in people if p.outcome == RECOURSE] for name, people in members.items()}
     large = {
@@ -137,11 +137,11 @@ def _figures(audit: Audit) -> dict[str, str]:
     }
     distances = {name: np.array([p.distance for p in people]) for name, people in large.items()}
     lowers = {name: np.array([p.lower for p in people]) for name, people in large.items()}
-    made = {"Coverage": _svg(OutcomesDisplay({group.name: group.outcomes for group in groups}))}
+    made = {"Coverage": _svg(OutcomesDisplay({name: group.outcomes for name, group in groups.items()}))}
     if distances:
         made["Distance"] = _svg(DistancesDisplay(distances, lowers, unit=distance_text(audit.distance)))
-        levers = {group.name: group.levers for group in groups if group.name in large}
-        made["What must change"] = _svg(LeversDisplay(levers, protected=audit.protected))
+        levers = {name: group.levers for name, group in groups.items() if name in large}
+        made["What must change"] = _svg(LeversDisplay(levers, protected=audit.protected, wording=audit.wording))
     return made
 
 

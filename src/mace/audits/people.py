@@ -20,7 +20,7 @@ from mace.explainer import Explainer
 from mace.problem import Status
 from mace.space import Date
 from mace.space.dates import UNITS, as_text, column_microseconds, unit_of
-from mace.space.wording import MISSING
+from mace.space.wording import MISSING, show_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,7 +152,7 @@ def _labels(frame: pd.DataFrame, group: str) -> list[str]:
 
 def _shown(value: object) -> str:
     try:
-        return str(as_text(value))
+        return show_value(as_text(value))
     except ValueError:  # a moment with a time zone
         return str(value)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mace.audits.names import ReportNames
 from mace.audits.people import ERROR, GRANTED, NO_RECOURSE, RECOURSE, UNKNOWN, Person
 from mace.audits.summary import CLEAR, CORRECTION, LEAST_FOR_INTERVAL, MEASURES, ConfidenceInterval, GroupSummary
 from mace.audits.words import SHARES
@@ -51,35 +52,37 @@ def headline(audit: Audit) -> str:
 
 def sections(audit: Audit) -> list[Section]:
     """Return the tables of the report."""
-    groups = [audit.everyone, *audit.groups]
-    made = [_setting(audit), _coverage(groups), _distances(groups), _levers(groups)]
+    groups, names = [audit.everyone, *audit.groups], audit.names
+    made = [_setting(audit, names), _coverage(groups, names), _distances(groups, names), _levers(groups, names)]
     if audit.protected:
-        made += [_touched(groups, audit.protected), _held(groups, audit.protected)]
+        made += [_touched(groups, audit.protected, names), _held(groups, audit.protected, names)]
     if audit.disparities:
-        made.append(_disparities(audit))
-    fixed = [_fixed_section("Decisions that are fixed", "Proved: no counterfactual exists.", audit.fixed)]
+        made.append(_disparities(audit, names))
+    fixed = [_fixed_section("Decisions that are fixed", "Proved: no counterfactual exists.", audit.fixed, names)]
     if audit.protected:
-        held = ", ".join(audit.protected)
+        held = names.features(audit.protected)
         fixed.append(
             _fixed_section(
                 "Fixed unless a protected feature changes",
                 f"Recourse exists, and proved: none that leaves {held} alone.",
                 audit.fixed_when_held,
+                names,
             )
         )
     return made + [section for section in fixed if section.rows]
 
 
-def _setting(audit: Audit) -> Section:
+def _setting(audit: Audit, names: ReportNames) -> Section:
     """Return what the report is about, and by which rules it was made."""
-    small = [group.name for group in audit.groups if group.is_small]
+    small = [names.group(group.column, group.value) for group in audit.groups if group.is_small]
+    called = names.target(audit.target)
     rows = [
         ("model", audit.setting.model),
         ("people", audit.setting.data),
-        ("wanted", audit.target),
+        ("wanted", called if called == audit.target else f"{called} (in the data: {audit.target})"),
         ("distance", audit.distance),
         ("constraints", "; ".join(audit.constraints) or "none"),
-        ("protected", ", ".join(audit.protected) or "none"),
+        ("protected", names.features(audit.protected) or "none"),
         ("day", audit.setting.date),
         ("made with", f"MACE {audit.setting.version}"),
         ("intervals", f"95 %, {audit.resamples:,} bootstrap resamples of the people, seed {audit.seed}"),
@@ -103,11 +106,11 @@ def _setting(audit: Audit) -> Section:
     return Section("About this audit", about, ("", "what it is about"), tuple(rows))
 
 
-def _coverage(groups: Sequence[GroupSummary]) -> Section:
+def _coverage(groups: Sequence[GroupSummary], names: ReportNames) -> Section:
     heads = ("group", "people", "granted", "recourse", "proved nearest", "none: proved", "undecided", "errors")
     rows = [
         (
-            _name(group),
+            names.row(group),
             str(group.people),
             _count(group.outcomes[GRANTED], group.people),
             _count(group.outcomes[RECOURSE], group.asked),
@@ -122,11 +125,7 @@ def _coverage(groups: Sequence[GroupSummary]) -> Section:
     return Section("Coverage", about, heads, tuple(rows)).without_zeros("undecided", "errors")
 
 
-def _name(group: GroupSummary) -> str:
-    return f"{group.name} (small)" if group.is_small else group.name
-
-
-def _distances(groups: Sequence[GroupSummary]) -> Section:
+def _distances(groups: Sequence[GroupSummary], names: ReportNames) -> Section:
     heads = ("group", "mean", "95 % interval", "10 %", "50 %", "90 %", "most", "proved mean at least")
     rows = []
     for group in groups:
@@ -134,7 +133,7 @@ def _distances(groups: Sequence[GroupSummary]) -> Section:
         is_open = group.proved_nearest < group.outcomes[RECOURSE]
         lower = _number(group.lowers.get("mean")) if is_open else "-"
         mean = group.measures["distance"]
-        rows.append((_name(group), _number(mean.value), _interval(mean), *quantiles, lower))
+        rows.append((names.row(group), _number(mean.value), _interval(mean), *quantiles, lower))
     about = "Of the nearest counterfactual in hand, among those who have one."
     made = Section("Distance", about, heads, tuple(rows)).without_zeros("proved mean at least")
     rest = (
@@ -145,12 +144,13 @@ def _distances(groups: Sequence[GroupSummary]) -> Section:
     return Section(made.title, about + rest, made.heads, made.rows)
 
 
-def _levers(groups: Sequence[GroupSummary]) -> Section:
+def _levers(groups: Sequence[GroupSummary], names: ReportNames) -> Section:
     rows = [
         (
-            _name(group),
+            names.row(group),
             _number(group.measures["changes"].value),
-            ", ".join(f"{name} {share:.0%}" for name, share in list(group.levers.items())[:MOST_LEVERS]) or "-",
+            ", ".join(f"{names.feature(name)} {share:.0%}" for name, share in list(group.levers.items())[:MOST_LEVERS])
+            or "-",
         )
         for group in groups
     ]
@@ -158,16 +158,16 @@ def _levers(groups: Sequence[GroupSummary]) -> Section:
     return Section("What must change", about, ("group", "features", "most often"), tuple(rows))
 
 
-def _touched(groups: Sequence[GroupSummary], protected: Sequence[str]) -> Section:
+def _touched(groups: Sequence[GroupSummary], protected: Sequence[str], names: ReportNames) -> Section:
     rows = []
     for group in groups:
         shares = [f"{group.protected[name]:.0%}" if name in group.protected else "-" for name in protected]
-        rows.append((_name(group), _count(sum(group.held.values()), group.outcomes[RECOURSE]), *shares))
+        rows.append((names.row(group), _count(sum(group.held.values()), group.outcomes[RECOURSE]), *shares))
     about = "How many of the nearest counterfactuals change a protected feature, and which."
-    return Section("Protected features", about, ("group", "change one", *protected), tuple(rows))
+    return Section("Protected features", about, ("group", "change one", *map(names.feature, protected)), tuple(rows))
 
 
-def _held(groups: Sequence[GroupSummary], protected: Sequence[str]) -> Section:
+def _held(groups: Sequence[GroupSummary], protected: Sequence[str], names: ReportNames) -> Section:
     heads = ("group", "still have recourse", "none: proved", "farther, mean", "95 % interval", "farther, relative")
     rows = []
     for group in groups:
@@ -175,7 +175,7 @@ def _held(groups: Sequence[GroupSummary], protected: Sequence[str]) -> Section:
         relative = "-" if math.isnan(group.relative_price) else f"{group.relative_price:+.0%}"
         rows.append(
             (
-                _name(group),
+                names.row(group),
                 _count(group.held[RECOURSE], touching),
                 _count(group.held[NO_RECOURSE], touching),
                 _number(price.value),
@@ -184,13 +184,13 @@ def _held(groups: Sequence[GroupSummary], protected: Sequence[str]) -> Section:
             )
         )
     about = (
-        f"What is left to those people when {', '.join(protected)} must stay; how much farther it is over everyone with recourse, and "
+        f"What is left to those people when {names.features(protected)} must stay; how much farther it is over everyone with recourse, and "
         "relative to the distance among those people."
     )
     return Section("The price of protection", about, heads, tuple(rows))
 
 
-def _disparities(audit: Audit) -> Section:
+def _disparities(audit: Audit, names: ReportNames) -> Section:
     rows = []
     for each in audit.disparities:
         if math.isnan(each.difference.value) or not (each.difference.value or each.is_clear):
@@ -198,8 +198,8 @@ def _disparities(audit: Audit) -> Section:
         is_share = each.measure in SHARES
         rows.append(
             (
-                f"{each.column} {each.value}",
-                each.reference,
+                names.group(each.column, each.value),
+                names.value(each.column, each.reference),
                 MEASURES[each.measure][0],
                 _points(each.difference.value) if is_share else _number(each.difference.value),
                 _interval(each.difference, points=is_share),
@@ -216,9 +216,9 @@ def _disparities(audit: Audit) -> Section:
     return Section("Differences between groups", about, heads, tuple(rows))
 
 
-def _fixed_section(title: str, about: str, people: Sequence[Person]) -> Section:
+def _fixed_section(title: str, about: str, people: Sequence[Person], names: ReportNames) -> Section:
     rows = [
-        (str(person.row), ", ".join(f"{column} {value}" for column, value in person.groups.items()))
+        (str(person.row), ", ".join(names.group(column, value) for column, value in person.groups.items()))
         for person in people[:ROWS_SHOWN]
     ]
     if len(people) > ROWS_SHOWN:
@@ -263,7 +263,10 @@ def as_text(audit: Audit) -> str:
 
 def _by_column(section: Section, audit: Audit) -> Iterator[tuple[str, ...]]:
     """Yield the rows of a table of groups, below a heading for each column that makes groups: the names are short then."""
-    known = {name: group for group in audit.groups for name in (_name(group), f"{group.column} {group.value}")}
+    names = audit.names
+    known = {
+        name: group for group in audit.groups for name in (names.row(group), names.group(group.column, group.value))
+    }
     column = ""
     for row in section.rows:
         group = known.get(row[0])
@@ -272,8 +275,8 @@ def _by_column(section: Section, audit: Audit) -> Iterator[tuple[str, ...]]:
             continue
         if group.column != column:
             column = group.column
-            yield (column,)
-        yield (f"  {row[0].removeprefix(f'{column} ')}", *row[1:])
+            yield (names.feature(column),)
+        yield (f"  {row[0].removeprefix(f'{names.feature(column)} ')}", *row[1:])
 
 
 _MARK = "\ue000"

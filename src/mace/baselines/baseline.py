@@ -163,6 +163,7 @@ class Baseline:
             reason=reason or "a baseline proves nothing",
             seconds=time.monotonic() - started,
             solver=f"{self.name}: {self.traits.title}, a baseline without proof",
+            classes=self._reading.classes,
         )
 
     def _counterfactual(self, problem: Problem, point: Point, seconds: float) -> Counterfactual:

@@ -62,7 +62,8 @@ class AnsweredRows(Generic[Answer]):
         """Return the answer to a row that was answered already, or that is equal to one; it is in the checkpoint then."""
         found = None if self.checkpoint is None else self.checkpoint.get(number, point)
         if found is not None:
-            found = replace(found, space=self.explainer._space_of(found.factual))
+            space, classes = self.explainer._space_of(found.factual), self.explainer._reading.classes
+            found = replace(found, space=space, classes=classes)
             self._remember(point, found)
             return found
         same = self._remembered.get(point)

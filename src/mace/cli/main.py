@@ -13,7 +13,7 @@ from rich.console import Console
 
 from mace.cli.commands import ANSWERED, UNDECIDED, app
 from mace.cli.console import PlainConsole, shortened
-from mace.cli.usage import usage_text
+from mace.cli.usage import of_options, usage_text
 from mace.errors import MaceError
 
 MISUSE, INTERNAL = 2, 70
@@ -56,7 +56,8 @@ def run(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except MaceError as error:
-        errors.print(f"{type(error).__name__}: {shortened(str(error))}")
+        said = of_options(str(error), sys.argv[1:] if arguments is None else arguments, app)
+        errors.print(f"{type(error).__name__}: {shortened(said)}")
         return MISUSE
     except USAGE_ERROR as error:
         errors.print(usage_text(error, sys.argv[1:] if arguments is None else arguments))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
+
+import typer
 
 from mace.cli.console import shortened
 from mace.slips import instead
@@ -71,6 +74,26 @@ FILES = {
     ".toml": "--constraints",
 }
 """Which option takes a file of a kind."""
+
+
+CALLED_OTHERWISE = {"n_jobs": "jobs", "protected": "protect"}
+"""Parameters of Python whose option has another name."""
+
+_PARAMETER = re.compile(r"(?:\w+: )?(\w+)(=|: )")
+
+
+def of_options(said: str, arguments: Sequence[str], app: Any) -> str:
+    """Return what an error says of a parameter, ``outside='foo'; ...``, about the option of the command: ``--outside 'foo'; ...``."""
+    found = _PARAMETER.match(said)
+    command = getattr(typer.main.get_command(app), "commands", {}).get(next(iter(arguments), ""))
+    if found is None or command is None:
+        return said
+    name, separator = found[1], found[2]
+    options = {each.name: each.opts[0] for each in command.params if each.opts[0].startswith("--")}
+    option = options.get(CALLED_OTHERWISE.get(name, name))
+    if option is None:
+        return said
+    return f"{option}{separator.replace('=', ' ')}" + said[found.end() :].replace(f"{name}=", f"{option} ")
 
 
 def usage_text(error: Any, arguments: Sequence[str]) -> str:

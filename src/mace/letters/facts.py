@@ -9,7 +9,7 @@ from typing import Any
 
 from mace.answer.counterfactual import Change, Counterfactual
 from mace.answer.explanation import Explanation
-from mace.answer.score import AnswerScores
+from mace.answer.score import AnswerScores, of_models
 from mace.errors import InvalidOption, legible
 from mace.letters.rules import decision_text, rule_texts, target_text
 from mace.letters.writer import Writer
@@ -157,7 +157,7 @@ def _score(explanation: Explanation, writer: Writer, answer: Counterfactual) -> 
     scores = answer._scores
     if scores is None or answer.score is None or answer.score_before is None:
         raise InvalidOption("letter: score=True, but the model reports nothing but labels. Leave score out.")
-    of = explanation.score_of
+    of, _ = of_models(explanation.score_of)
     kind = "probability" if of.startswith("P(") else "score" if of.startswith("score of ") else "prediction"
     label = of[2:-1] if kind == "probability" else of.removeprefix("score of ")
     what = writer.language.say(f"score_{kind}").format(outcome=writer.language.quoted(writer.outcome(label)))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from mace.answer.explanation import Explanation
+from mace.answer.reasons import Reasons
 from mace.disk import read_bytes, said
 from mace.errors import InvalidOption, legible
 from mace.letters.catalogue import language_of
@@ -16,7 +17,7 @@ from mace.letters.limited import LONGEST_TEMPLATE, filled
 from mace.letters.page import as_html, as_text, blocks_of
 from mace.letters.writer import Writer
 from mace.slips import LETTER_OPTIONS, instead
-from mace.space import FeatureSpace, Wording
+from mace.space import Wording
 from mace.space.wording import checked
 
 FIELDS = ("name", "sender", "date", "address", "reference", "contact")
@@ -36,23 +37,19 @@ def letter(
     fields: Mapping[str, object],
 ) -> str:
     """Return the letter of an explanation; see :meth:`mace.Explanation.letter`."""
-    writer, hidden = writer_of(explanation.space, explanation.factual, language, wording)
+    writer, hidden = writer_of(explanation, language, wording)
     facts = facts_of(explanation, writer, number, hidden, score=score, margin=margin)
     return written(writer, facts, template, fields, html=html)
 
 
-def writer_of(
-    space: FeatureSpace | None,
-    factual: Iterable[str],
-    language: str,
-    wording: Mapping[str, Any],
-) -> tuple[Writer, list[str]]:
+def writer_of(about: Explanation | Reasons, language: str, wording: Mapping[str, Any]) -> tuple[Writer, list[str]]:
     """Return who writes a letter about a row, and the features that it must not mention.
 
     ``wording`` holds ``names``, ``units``, ``outcomes`` and ``levels`` as a letter is given them.
     """
-    features = space if space is not None else dict.fromkeys(factual)
-    given = checked(features, **wording, method="letter", error=InvalidOption)
+    space = about.space
+    features = space if space is not None else dict.fromkeys(about.factual)
+    given = checked(features, **wording, labels=about.classes, method="letter", error=InvalidOption)
     known = Wording() if space is None else space.wording
     hidden = [] if space is None else [name for name in space.protected if name not in given.names]
     return Writer(language_of(language), known.but(given), space), hidden

@@ -29,7 +29,7 @@ def letter_why(
     fields: Mapping[str, object],
 ) -> str:
     """Return the letter of reasons; see :meth:`mace.answer.reasons.Reasons.letter`."""
-    writer, hidden = writer_of(reasons.space, reasons.factual, language, wording)
+    writer, hidden = writer_of(reasons, language, wording)
     return written(writer, why_facts(reasons, writer, number, hidden), template, fields, html=html)
 
 

@@ -230,7 +230,8 @@ class FeatureSpace(Mapping[str, Feature]):
         units : mapping of str to str
             In what numbers are counted: ``{"duration_months": "months"}``; ``"month|months"`` where one is called otherwise.
         outcomes : mapping of label to str
-            What the model's labels are called: ``{"bad": "declined", "good": "approved"}``.
+            What the model's labels are called: ``{"bad": "declined", "good": "approved"}``. A space knows no model: whether these are
+            labels of one is not checked here, but where a letter is given such names.
         levels : mapping of str to mapping
             What levels are called: ``{"housing": {"own": "your own home"}}``.
 

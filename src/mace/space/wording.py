@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -163,15 +163,18 @@ def checked(
     units: Texts | None = None,
     outcomes: Outcomes | None = None,
     levels: Levels | None = None,
+    labels: Iterable[object] | None = None,
     method: str = "describe",
     error: type[MaceError] = InvalidSpace,
 ) -> Wording:
     """Return the wording that is given for some features; ``None`` for one of which only its name is known.
 
+    ``labels`` are those of the model, where it is known and has labels.
+
     Raises
     ------
     MaceError
-        Of the class given: a feature or a level that there is not, a unit of something that is no number, or no text.
+        Of the class given: a feature, a level or a label that there is not, a unit of something that is no number, or no text.
     """
     made: dict[str, dict[str, str]] = {}
     for option, given in (("names", names), ("units", units), ("outcomes", outcomes)):
@@ -187,16 +190,25 @@ def checked(
         feature = features[name]
         if feature is not None and not _has_numbers(feature):
             raise error(f"{method}: units: {name!r:.80} is no number, and has no unit. Leave it out.")
+    if labels is not None:
+        _check_known(
+            f"{method}: outcomes: the model", "label", made["outcomes"], [show_value(each) for each in labels], error
+        )
     for name, each in of_levels.items():
         feature = features[name]
         known = _texts_of_levels(feature) if feature is not None else list(each)
-        unknown = next((level for level in each if level not in known), None)
-        if unknown is not None:
-            raise error(
-                f"{method}: levels: {name!r:.80} has no level {unknown!r:.80}.{did_you_mean(unknown, known)} "
-                f"Levels: {', '.join(map(repr, known[:30])) or 'none'}."
-            )
+        _check_known(f"{method}: levels: {name!r:.80}", "level", each, known, error)
     return Wording(made["names"], made["units"], made["outcomes"], of_levels)
+
+
+def _check_known(whose: str, kind: str, given: Iterable[str], known: Sequence[str], error: type[MaceError]) -> None:
+    """Refuse the first level or label that is not known, with those that are."""
+    unknown = next((each for each in given if each not in known), None)
+    if unknown is not None:
+        raise error(
+            f"{whose} has no {kind} {unknown!r:.80}.{did_you_mean(unknown, known)} "
+            f"{kind.capitalize()}s: {', '.join(map(repr, known[:30])) or 'none'}."
+        )
 
 
 def _texts(where: str, given: Any, error: type[MaceError]) -> dict[str, str]:
