@@ -36,6 +36,20 @@ from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import make_grid
 
 
+def test_no_bound_that_is_told_is_above_the_answer_by_its_rounding() -> None:
+    """The distance is the square root of 1/2, and the float next to it is greater."""
+    space = FeatureSpace({"a": categorical(["only"]), "b": categorical(["x", "y"])})
+    frame = pd.DataFrame({"a": ["only"] * 2, "b": ["x", "y"]})
+    model = make_pipeline(mace.Encoder(space), DecisionTreeClassifier()).fit(frame, [0, 1])
+    told: list[float] = []
+    answer = Explainer(model, space).explain(
+        {"a": "only", "b": "x"}, distance="l2", on_progress=lambda lower, *_: told.append(lower)
+    )
+    assert answer.status == "optimal"
+    assert told
+    assert all(Fraction(lower) ** 2 <= Fraction(1, 2) for lower in told)
+
+
 @pytest.mark.parametrize("seed", range(8 * len(FAMILIES)))
 def test_it_equals_brute_force_on_random_finite_problems(seed: int) -> None:
     assert compare(random_ensemble(seed), "enumerate", 1e-12) is None
