@@ -33,7 +33,21 @@ from mace.space import Categorical, Integer, Point
 
 MOST_ROWS = 4000
 FAMILIES = ("tree", "forest", "histogram", "linear", "network", "regressor", "tree regressor", "numbers", "function")
-KINDS = ["one", "integer", "big", "grid", "dot", "floats", "single", "half", "few", "huge", "level", "levels", "ordinal"]
+KINDS = [
+    "one",
+    "integer",
+    "big",
+    "grid",
+    "dot",
+    "floats",
+    "single",
+    "half",
+    "few",
+    "huge",
+    "level",
+    "levels",
+    "ordinal",
+]
 
 
 @dataclass
@@ -354,11 +368,11 @@ def _fault(
 ) -> str | None:
     if nearest is None:
         is_right = not len(answer) and all(upper == math.inf for _, upper in told)
-        return None if is_right and answer.status == "infeasible" else "there is no answer"
+        return None if is_right and (answer.status == "infeasible" or answer.reason) else "there is no answer"
     if answer.status == "infeasible" or max([answer.lower, *(lower for lower, _ in told)]) > nearest:
         return "a lower bound above an answer"
     if not len(answer):
-        return "no answer was found"
+        return None if answer.reason else "no answer was found"
     best, point = answer[0], answer.space.point(answer[0].values)
     if point not in truth:
         return "the row is no answer"
