@@ -36,6 +36,38 @@ from mace.solvers.trees import kernels
 from mace.solvers.trees.grid import make_grid
 
 
+@pytest.mark.parametrize("levels", [False, True])
+def test_of_values_on_both_sides_of_one_that_is_ruled_out_the_one_past_fewer_people_is_nearest(levels: bool) -> None:
+    """From 6, 9 is next, but most people lie between."""
+    feature = ordinal(list(range(10))) if levels else integer(0, 9)
+    frame = pd.DataFrame({"a": list(range(10))})
+    model = make_pipeline(mace.Encoder(FeatureSpace({"a": feature}), ordinal="codes"), DecisionTreeClassifier())
+    model.fit(frame, (frame.a == 6).astype(int))
+    people = pd.DataFrame({"a": [5] + [9] * 30})
+    answer = Explainer(model, FeatureSpace({"a": feature})).explain(
+        {"a": 6},
+        distance=mace.Distance(l1=1, weights="percentile", data=people),
+        constraints=[mace.one_of("a", [1, 9])],
+        certify=True,
+    )
+    assert (answer.status, answer[0].values) == ("optimal", {"a": 1})
+    assert mace.verify(answer[0].certificate, model).valid
+
+
+def test_no_bound_that_is_told_is_above_the_answer_by_its_rounding() -> None:
+    """The distance is the square root of 1/2, and the float next to it is greater."""
+    space = FeatureSpace({"a": categorical(["only"]), "b": categorical(["x", "y"])})
+    frame = pd.DataFrame({"a": ["only"] * 2, "b": ["x", "y"]})
+    model = make_pipeline(mace.Encoder(space), DecisionTreeClassifier()).fit(frame, [0, 1])
+    told: list[float] = []
+    answer = Explainer(model, space).explain(
+        {"a": "only", "b": "x"}, distance="l2", on_progress=lambda lower, *_: told.append(lower)
+    )
+    assert answer.status == "optimal"
+    assert told
+    assert all(Fraction(lower) ** 2 <= Fraction(1, 2) for lower in told)
+
+
 @pytest.mark.parametrize("seed", range(8 * len(FAMILIES)))
 def test_it_equals_brute_force_on_random_finite_problems(seed: int) -> None:
     assert compare(random_ensemble(seed), "enumerate", 1e-12) is None

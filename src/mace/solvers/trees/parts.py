@@ -167,3 +167,6 @@ class Tables:
             delta = scale.floats(float(own), values)
             made.add[at] = np.where(values == own, 0.0, self.jump[j] + (self.slope[j] + self.square[j] * delta) * delta)
             made.top[at] = self.peak[j] * delta
+            if not (values == own).any():
+                # The nearest value on the other side of the factual may pass fewer people.
+                made.own[j] = at[np.argmin(made.add[at] + made.top[at])] - self.view.off[j]

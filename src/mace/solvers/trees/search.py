@@ -477,7 +477,13 @@ class TreeSearch:
         if self.limits.on_progress is not None:
             power = 1 / self.problem.metric.power
             lowest = min(floor, self.best.cost, *self.undecided.values())
-            self.limits.on_progress(lowest**power, self.best.cost**power, self.nodes)
+            lower = max(0.0, lowest - float(self._rounding)) ** power
+            self.limits.on_progress(lower, self.best.cost**power, self.nodes)
+
+    @property
+    def _rounding(self) -> Fraction:
+        """By how much a cost in floats may be off, or a little more."""
+        return (len(self.problem.space) + 8) * 4 * UNIT
 
     def _decide(self) -> float:
         """Ask the real model about the undecided points, nearest first; return the least cost that stays open."""
@@ -514,8 +520,7 @@ class TreeSearch:
         measures = [measure] if measure is not None else []
         measures += [Fraction(cost) for cost in (open_cost, floor) if cost < np.inf]
         lowest = min(measures, default=Fraction(0))
-        error = (len(problem.space) + 8) * 4 * UNIT
-        lower = distance_down(problem.metric, max(Fraction(0), lowest - error))
+        lower = distance_down(problem.metric, max(Fraction(0), lowest - self._rounding))
         reason = self.reason or (BAND if open_cost < np.inf else "")
         upper = distance_up(problem.metric, measure) if measure is not None else None
         if not reason and upper is not None and upper - lower > problem.accuracy:
