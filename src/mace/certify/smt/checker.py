@@ -101,21 +101,24 @@ def refute(problem: Problem, lower: Fraction | None, excluded: object, solvers: 
 def _refused(
     problem: Problem, lower: Fraction | None, made: Script, values: dict[str, str], solver: str
 ) -> syntax.Guard:
-    """Return the region about a point of the formula that the real model refuses, asked about it; or raise, where it does not."""
-    found = Refuted(f"{solver} finds a point that the model may put in the target {_where(lower)}")
+    """Return the region about a point of the formula that the real model refuses, asked about it; or raise, where it does not.
+
+    The formula knows no floats. Its point says nothing where it is no row, and the row next to it is refused.
+    """
+    found = f"{solver} finds a point that the model may put in the target {_where(lower)}"
     exact = made.read(values)
     if exact is None:
-        raise found
+        raise Unchecked(found)
     is_finite = all(feature.size is not None for feature in problem.space.values())
     point: Point = tuple(
-        None if value is None else float(value) if isinstance(feature, Real) else int(value)
+        None if value is None else feature.nearest(float(value)) if isinstance(feature, Real) else int(value)
         for value, feature in zip(exact.values(), problem.space.values(), strict=True)
     )
     region = _region(problem, lower, point)
     if region is None:
         raise Refuted(f"{found}: {problem.space.values_of(point)}")
     if not is_finite and not holds(region, exact):
-        raise found
+        raise Unchecked(f"{found}, and that is no row")
     return region
 
 
