@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_browser import PATIENCE, read_axe, serving, why_no_browser
+from page_browser import PATIENCE, SETTLED, read_axe, serving, why_no_browser
 
 collect_ignore = [] if not why_no_browser() else [path.name for path in Path(__file__).parent.glob("test_[!t]*.py")]
-
-SETTLED = ".banner[data-status]:not([data-status=searching])"
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from page_browser import until
+from page_browser import SETTLED, until
 
 pytestmark = pytest.mark.slow
 
@@ -100,7 +100,8 @@ def test_the_bar_closes_while_the_search_goes_on(visit: Callable[..., Any], netw
     for number in (9, 4, 1):
         page.click(f".rail [data-person='{number}']")
         page.check("input[name=score][value='0.8']")
-        page.wait_for_selector(".banner[data-status=optimal]")
+        # On a busy machine the page's time limit may end the search before it is proved.
+        page.wait_for_selector(SETTLED)
     seen = page.evaluate("window.seen")
     assert len(set(seen)) > 2, "the proved part grew in view"
 

@@ -22,6 +22,9 @@ ARGUMENTS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 )
+SETTLED = ".banner[data-status]:not([data-status=searching])"
+"""The banner of a question that is answered, proved or not."""
+
 PATIENCE = 90_000
 """Milliseconds that a test waits for what must come; machines are shared."""
 
