@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import re
 import runpy
 import sys
@@ -41,6 +42,9 @@ API = {
     "more": ("Batches, audits, plots, data sets", ()),
 }
 """Pages of the reference: their titles, and the modules whose public names they show. All other names are on the last one."""
+
+MOST_GROUPS_NAMED = 12
+"""Groups of a campaign that are named in the table of campaigns; of more only the number is told."""
 
 FOR_EXPERTS = {
     "mace.batch": ("Batch", "Progress", "Table", "save"),
@@ -91,6 +95,24 @@ def trusted() -> str:
 def sensitive() -> str:
     """Return the words by which features are told that nobody should be asked to change."""
     return ", ".join(sorted(SENSITIVE_WORDS)) + "."
+
+
+def campaigns() -> str:
+    """Return what each random campaign compared, how often, and with what result, from the files that it left."""
+    rows = ["| campaign | compares | problems | disagreements | made with |", "| --- | --- | ---: | ---: | --- |"]
+    for file in sorted((ROOT / "tests" / "campaigns").glob("*.json")):
+        found = json.loads(file.read_text())
+        groups = {name: group for name, group in found.items() if isinstance(group, dict)}
+        many = len(groups) > MOST_GROUPS_NAMED
+        problems = sum(group["problems"] for group in groups.values())
+        named = (
+            f"{len(groups)} groups" if many else ", ".join(f"{name} {groups[name]['problems']:,}" for name in groups)
+        )
+        apart = sum(len(group["disagreements"]) for group in groups.values())
+        script = f"[{file.stem}](../tests/campaigns/{file.name})"
+        made = f"{found['mace']}, {found['day']}"
+        rows.append(f"| {script} | {found['campaign']} | {problems:,} ({named}) | {apart} | {made} |")
+    return "\n".join(rows)
 
 
 def reductions() -> str:
@@ -206,6 +228,7 @@ PARTS = {
     "layers": layers,
     "trusted": trusted,
     "reductions": reductions,
+    "campaigns": campaigns,
 }
 
 

@@ -11,10 +11,13 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from joblib import Parallel, delayed
+
+import mace
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "support"))
@@ -50,12 +53,15 @@ def run(name: str, about: str, groups: dict[str, Group]) -> int:
     for group, made in groups.items():
         parser.add_argument(f"--{group}", type=int, default=made.count, help=f"problems (default {made.count})")
     parser.add_argument("--jobs", type=int, default=-1)
+    parser.add_argument("--shift", type=int, default=0, help="how many seeds to skip: other problems than before")
     counts = vars(parser.parse_args())
     started = time.time()
-    summary: dict[str, object] = {"campaign": about}
+    made_with = {"mace": mace.__version__, "day": datetime.now(UTC).date().isoformat()}
+    summary: dict[str, object] = {"campaign": about} | made_with
     faults = 0
     for group, made in groups.items():
-        seeds = range(made.first, made.first + counts[group])
+        first = made.first + counts["shift"]
+        seeds = range(first, first + counts[group])
         results = Parallel(n_jobs=counts["jobs"])(delayed(partial(_guarded, made.examine))(seed) for seed in seeds)
         answered = [result for result in results if result[2] != SKIPPED]
         bad = [{"seed": seed, "family": family, "fault": fault} for seed, family, fault in answered if fault]
@@ -63,7 +69,7 @@ def run(name: str, about: str, groups: dict[str, Group]) -> int:
         summary[group] = {
             "problems": len(answered),
             "skipped": len(results) - len(answered),
-            "first seed": made.first,
+            "first seed": first,
             "families": dict(sorted(collections.Counter(family for _, family, _ in answered).items())),
             "disagreements": bad,
         }

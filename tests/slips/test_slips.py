@@ -6,10 +6,10 @@ import copy
 import pickle
 
 import pytest
-from slips import SLIPS, names, said
 
 import mace
 from mace import slips as ours
+from slips import SLIPS, names, said
 
 LONGEST = 300
 """Characters of what is said: one or two sentences."""
