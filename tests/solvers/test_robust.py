@@ -493,6 +493,21 @@ def pierced(a, b):  # type: ignore[no-untyped-def]
     return 0
 
 
+def test_noise_on_many_features_keeps_the_time_limit() -> None:
+    """A box was cut at the ends of every feature at once: into 2 to the power of 30 parts."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((200, 30)), columns=[f"x{k}" for k in range(30)])
+    model = LogisticRegression().fit(frame, frame.sum(axis=1) > 15)
+    row = frame[model.predict(frame) == 0].iloc[0]
+    explainer = mace.Explainer(model, mace.FeatureSpace.from_frame(frame))
+    explainer.explain(row)
+    begun = time.process_time()
+    answer = explainer.explain(row, constraints=[mace.robust(0.01)], time_limit=1, round_to=None)
+    assert time.process_time() - begun < 3
+    assert answer.status in ("optimal", "feasible", "unknown")
+    assert 0 < answer.lower < 1
+
+
 @pytest.mark.parametrize("solver", ["auto", "smt", "enumerate"])
 @pytest.mark.parametrize(
     ("model", "noise", "values"),

@@ -99,17 +99,18 @@ class ShiftedCopies:
                 moves.append(Move(each))
         return tuple(moves)
 
-    def cut_at_turns(self, region: Region) -> list[Region]:
-        """Return a box cut where an offset would leave the domain."""
-        parts = [region]
+    def cut_at_a_turn(self, region: Region) -> list[Region]:
+        """Return a box cut in two where an offset would leave the domain; the box itself where none would in a part of it only.
+
+        All cuts at once would make two to the power of the number of features parts, of which few are ever looked at.
+        """
         for offset in self.offsets:
             for (name, feature), each in zip(self.problem.space.items(), offset, strict=True):
                 if each:
-                    turn = turn_of(feature, each)
-                    parts = [
-                        part | {name: side} for part in parts for side in cut_at_turn(part[name], turn, below=each > 0)
-                    ]
-        return parts
+                    sides = cut_at_turn(region[name], turn_of(feature, each), below=each > 0)
+                    if len(sides) > 1:
+                        return [region | {name: side} for side in sides]
+        return [region]
 
     # ---- pinned copies
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import islice
 
 from mace.clock import OutOfTime
 from mace.constraints.robust import RobustCondition
@@ -155,7 +157,7 @@ class RobustSearch:
 
     def _examine(self, lower: Fraction, box: NoisyBox) -> None:
         """Ask about a box; close it, or cut out of it rows that are not robust."""
-        parts = self.copies.cut_at_turns(box.region)
+        parts = self.copies.cut_at_a_turn(box.region)
         if len(parts) > 1:
             self._push_parts(lower, box, parts)
             return
@@ -339,11 +341,24 @@ class RobustSearch:
             if box.source is not None:
                 found.append(box.source)
             else:
-                parts = self.copies.cut_at_turns(box.region)
+                parts = islice(self._parts_nearer(box.region, lower), MOST_BOXES + 1)
                 found += [(part, tuple(self.copies.of(part, box.pinned))) for part in parts]
-        # A checker measures how far a box is in rounded numbers.
-        near = [each for each in found if lower is None or self._nearest(each[0]) < lower * BARELY]
+        near = [each for each in found if self._may_be_nearer(each[0], lower)]
         return outermost(near, lambda each: each[0], MOST_BOXES)
+
+    def _parts_nearer(self, region: Region, lower: Fraction | None) -> Iterator[Region]:
+        """Yield the parts of a box in which no offset leads out of the domain of some rows only, without those that are too far."""
+        pending = [region]
+        while pending:
+            parts = self.copies.cut_at_a_turn(pending.pop())
+            if len(parts) == 1:
+                yield parts[0]
+            else:
+                pending += [part for part in parts if self._may_be_nearer(part, lower)]
+
+    def _may_be_nearer(self, region: Region, lower: Fraction | None) -> bool:
+        """Return whether a box may have rows nearer than a bound, with room for a checker that measures in rounded numbers."""
+        return lower is None or self._nearest(region) < lower * BARELY
 
     def _proofs(self, lower: Fraction | None, boxes: list[Closed]) -> tuple[Evidence | None, str]:
         """Return the proof that no row nearer than ``lower`` brings its copies to the goal in any box; or why there is none."""
