@@ -9,8 +9,9 @@ import pytest
 from running_service import Service, running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Give a service that ends with this folder: tests elsewhere move the clock, by which its event loop would wait for ever."""
     with running(tmp_path_factory.mktemp("jobs")) as made:
         yield made
 

@@ -91,6 +91,7 @@ def running(
         server.should_exit = True
         thread.join(60)
         listener.close()
+        assert not thread.is_alive(), "the service does not end"
 
 
 def until_ready(service: Service, seconds: float = 120) -> None:
