@@ -111,10 +111,12 @@ campaign: $(VENV)/.test  ## thousands of random problems against brute force; le
 	$(BIN)/python tests/campaigns/composites.py
 	$(BIN)/python tests/campaigns/readers.py
 	$(BIN)/python tests/campaigns/reasons.py
+	$(BIN)/python tests/campaigns/sets.py
 	$(BIN)/python tests/campaigns/certificates.py
 	$(BIN)/python tests/campaigns/certificates_of_parts.py
 	$(BIN)/python tests/campaigns/pipelines.py
 	$(BIN)/python tests/campaigns/constraints.py
+	$(BIN)/python tests/campaigns/several.py
 	$(BIN)/python tests/campaigns/decimals.py
 	$(BIN)/python tests/campaigns/realism.py
 	$(BIN)/python tests/campaigns/files.py

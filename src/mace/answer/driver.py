@@ -161,7 +161,7 @@ class Driver:
             else:
                 point = bare
             earlier.append(point)
-            further = (*further, question.diversity.bind(problem.space, problem.factual, point, question.distance))
+            further = (*further, *question.diversity.bind(problem.space, problem.factual, point, question.distance))
             stated = None if stated is None else stated.after(point)
 
     def _found(self, further: tuple[Condition, ...]) -> tuple[Found, Point | None]:

@@ -229,7 +229,11 @@ class Statement:
 
     def apart(self) -> list[Condition]:
         """Return the conditions of differing from each earlier counterfactual."""
-        return [self.diversity.bind(self.space, self.factual, point, self.distance) for point in self.earlier]
+        return [
+            condition
+            for point in self.earlier
+            for condition in self.diversity.bind(self.space, self.factual, point, self.distance)
+        ]
 
     def after(self, point: Point) -> Statement:
         """Return the statement of a further counterfactual, different from ``point`` too."""

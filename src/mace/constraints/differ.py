@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from mace.constraints.budget import changes_at_most
 from mace.constraints.condition import AtLeast, Condition, GuardCondition, Values, changed, compare
+from mace.constraints.fixed import fixed
 from mace.constraints.numbers import as_written, is_binary, meant_program
 from mace.constraints.views import View
 from mace.distances import Distance, FunctionDistance
@@ -20,7 +23,7 @@ from mace.space import RESERVED, FeatureSpace, Point, Real
 class CountDifferent(Condition):
     """A row differs from ``earlier`` in at least ``features`` features, a real one by at least ``by`` of its range.
 
-    With ``written``, values count as the decimals that they are written as.
+    With ``written``, values count as the decimals that they are written as; where ``among`` is given, only these features count.
     """
 
     space: FeatureSpace
@@ -28,6 +31,11 @@ class CountDifferent(Condition):
     features: int
     by: Fraction
     written: bool = True
+    among: tuple[str, ...] | None = None
+
+    def counts(self, j: int) -> bool:
+        """Return whether feature number ``j`` counts."""
+        return self.among is None or self.space.names[j] in self.among
 
     def formula(self, prefix: str) -> syntax.Guard:
         """Return the count's characteristic formula with its result bounded."""
@@ -46,7 +54,9 @@ class CountDifferent(Condition):
         """The program that counts the features in which a row differs from ``earlier``."""
         steps: list[syntax.Command] = []
         different: list[syntax.Indicator] = []
-        for (name, feature), old in zip(self.space.items(), self.earlier, strict=True):
+        for j, ((name, feature), old) in enumerate(zip(self.space.items(), self.earlier, strict=True)):
+            if not self.counts(j):
+                continue
             guard: syntax.Guard = syntax.negation(compare(self.space, name, "==", old))
             if isinstance(feature, Real) and self.by > 0:
                 delta = f"{RESERVED}delta({name})"
@@ -54,6 +64,29 @@ class CountDifferent(Condition):
                 guard = syntax.Compare(">=", syntax.Variable(delta), syntax.constant(self.by))
             different.append(syntax.Indicator(guard))
         return syntax.Program(self.space.names, syntax.sequence([*steps, syntax.Return(syntax.total(different))]))
+
+
+@dataclass(frozen=True, slots=True)
+class SomeChange(GuardCondition):
+    """At least one of some features changes: a guard, and as a count."""
+
+    count: CountDifferent
+
+    @classmethod
+    def of(cls, space: FeatureSpace, factual: Point, names: tuple[str, ...]) -> SomeChange:
+        """Return that at least one of these features differs from the factual's."""
+        guard = syntax.disjunction([changed(space, name, factual) for name in names])
+        return cls(guard, CountDifferent(space, factual, 1, Fraction(0), among=names))
+
+    def why_not(self, view: View, space: FeatureSpace) -> str:
+        """Return why the condition cannot be taken in a view."""
+        return "" if view is View.SOME_CHANGE else GuardCondition.why_not(self, view, space)
+
+
+def counts(conditions: Iterable[Condition]) -> list[CountDifferent]:
+    """Return the conditions that count how many features differ, as counts."""
+    found = (condition.count if isinstance(condition, SomeChange) else condition for condition in conditions)
+    return [condition for condition in found if isinstance(condition, CountDifferent)]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -70,24 +103,19 @@ class Differ:
 
     def bind(
         self, space: FeatureSpace, factual: Point, earlier: Point, distance: Distance | FunctionDistance
-    ) -> Condition:
-        """Return the condition of differing from one earlier counterfactual of a factual."""
+    ) -> tuple[Condition, ...]:
+        """Return the conditions of differing from one earlier counterfactual of a factual."""
         if self.in_sets or self.sets is not None:
-            moved = [new != old for new, old in zip(earlier, factual, strict=True)]
-            again, others = (
-                [
-                    changed(space, name, factual)
-                    for name, has_moved in zip(space, moved, strict=True)
-                    if has_moved is which
-                ]
-                for which in (True, False)
-            )
-            fewer = syntax.negation(syntax.conjunction(again))
-            return GuardCondition(fewer if self.in_sets else syntax.conjunction([fewer, syntax.disjunction(others)]))
+            again = tuple(name for name, new, old in zip(space, earlier, factual, strict=True) if new != old)
+            others = tuple(name for name in space if name not in again)
+            fewer = changes_at_most(len(again) - 1, of=again) if len(again) > 1 else fixed(*again)
+            if self.in_sets:
+                return (fewer.bind(space, factual),)
+            return fewer.bind(space, factual), SomeChange.of(space, factual, others)
         if self.distance is not None:
-            return self._at_least(space, factual, earlier, distance)
+            return (self._at_least(space, factual, earlier, distance),)
         assert self.features is not None
-        return CountDifferent(space, earlier, self.features, as_written(self.by), written=not is_binary())
+        return (CountDifferent(space, earlier, self.features, as_written(self.by), written=not is_binary()),)
 
     def _at_least(
         self, space: FeatureSpace, factual: Point, earlier: Point, distance: Distance | FunctionDistance

@@ -20,6 +20,8 @@ class View(StrEnum):
         These, and linear inequalities between features.
     DIFFERENT
         A count of features that differ from those of a point (:class:`~mace.constraints.differ.CountDifferent`).
+    SOME_CHANGE
+        That some of a few features change (:class:`~mace.constraints.differ.SomeChange`).
     BUDGET
         Weights of the features that change, with a limit on their sum (:class:`~mace.constraints.budget.ChangeBudget`).
     FOREST
@@ -39,6 +41,7 @@ class View(StrEnum):
     DOMAINS = "a condition is not on single features"
     INEQUALITIES = "a condition is more than inequalities between features"
     DIFFERENT = "a condition is no count of different features"
+    SOME_CHANGE = "a condition is not that one of some features changes"
     BUDGET = "a condition is no limit on the number of changes"
     FOREST = "a condition is no isolation forest"
     PIECEWISE = "a condition is not piecewise linear"

@@ -151,8 +151,11 @@ def _segments(low: float, high: float, constants: list[float]) -> list[Span]:
     return spans
 
 
-def alike(feature: Feature, earlier: Value, condition: CountDifferent) -> Span | None:
-    """Return the values that do not count as different from ``earlier``; ``None`` where only being missing does not."""
+def alike(feature: Feature, j: int, condition: CountDifferent) -> Span | None:
+    """Return the values of feature number ``j`` that do not count as different; ``None`` where only being missing does not."""
+    earlier = condition.earlier[j]
+    if not condition.counts(j):
+        return -math.inf, math.inf
     if earlier is None:
         return None
     if not isinstance(feature, Real) or condition.by == 0:

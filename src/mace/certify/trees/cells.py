@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from mace.certify.verdict import Unchecked
-from mace.constraints.differ import CountDifferent
+from mace.constraints.differ import CountDifferent, counts
 from mace.distances import PartsMetric, PercentileMetric
 from mace.distances.change import change, written_change, written_range
 from mace.distances.norm import Parts
@@ -98,7 +98,7 @@ def make_axes(problem: Problem, cuts: list[Floats]) -> list[CellAxis]:
     metric, _ = problem.metric.up_to_one()
     scales = scales_of(problem)
     guards = _single_guards(problem)
-    earlier = [condition for condition in problem.conditions if isinstance(condition, CountDifferent)]
+    earlier = counts(problem.conditions)
     never = any(not holds(guard, {}) for guard in guards.get("", []))
     axes = []
     for j, (name, feature) in enumerate(problem.space.items()):
@@ -110,7 +110,7 @@ def make_axes(problem: Problem, cuts: list[Floats]) -> list[CellAxis]:
                 [float(k) for k in range(feature.size) if _all_hold(guards.get(name, []), name, Fraction(k))]
             )
         else:
-            alike = [border for c in earlier for border in _alike_borders(feature, c.earlier[j], c)]
+            alike = [border for c in earlier for border in _alike_borders(feature, j, c)]
             low, high = _numeric_cells(name, feature, own, np.append(cuts[j], alike), guards.get(name, []))
         if never:
             low, high = low[:0], high[:0]
@@ -130,10 +130,10 @@ def make_axes(problem: Problem, cuts: list[Floats]) -> list[CellAxis]:
                 may_be_missing=is_missing_allowed,
                 missing_add=int(missing_add[0]),
                 missing_top=int(missing_top[0]),
-                differs=np.array([_differs(feature, c.earlier[j], c, low, high) for c in earlier], dtype=bool).reshape(
+                differs=np.array([_differs(feature, j, c, low, high) for c in earlier], dtype=bool).reshape(
                     len(earlier), len(low)
                 ),
-                missing_differs=np.array([c.earlier[j] is not None for c in earlier], dtype=bool),
+                missing_differs=np.array([c.counts(j) and c.earlier[j] is not None for c in earlier], dtype=bool),
                 missing_changes=own is not None,
             )
         )
@@ -206,9 +206,10 @@ def _borders(constant: Fraction) -> list[float]:
     return [math.nextafter(at, -math.inf), at] if at == constant else [at]
 
 
-def _alike_borders(feature: Real | Integer, earlier: Value, condition: CountDifferent) -> list[float]:
-    """Return where cells end so that all of each, or nothing of it, counts as different from ``earlier``."""
-    if earlier is None:
+def _alike_borders(feature: Real | Integer, j: int, condition: CountDifferent) -> list[float]:
+    """Return where cells of feature number ``j`` end so that all of each, or nothing of it, counts as different."""
+    earlier = condition.earlier[j]
+    if earlier is None or not condition.counts(j):
         return []
     if isinstance(feature, Integer) or condition.by == 0:
         return _borders(Fraction(earlier))
@@ -284,8 +285,11 @@ def change_costs(parts: Parts, deltas: Floats, changed: Flags) -> tuple[Ints, In
     return np.where(changed, add, 0), np.where(changed, top, 0)
 
 
-def _differs(feature: Feature, earlier: Value, condition: CountDifferent, low: Floats, high: Floats) -> Flags:
-    """Return where some value of a cell counts as different from ``earlier``: the farther end does, if any."""
+def _differs(feature: Feature, j: int, condition: CountDifferent, low: Floats, high: Floats) -> Flags:
+    """Return where some value of a cell of feature number ``j`` counts as different: the farther end does, if any."""
+    earlier = condition.earlier[j]
+    if not condition.counts(j):
+        return np.zeros(len(low), dtype=bool)
     if earlier is None:
         return np.ones(len(low), dtype=bool)
     if not isinstance(feature, Real) or condition.by == 0:

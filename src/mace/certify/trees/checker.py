@@ -34,7 +34,7 @@ from mace.certify.trees.prices import PricedBranching, Prices
 from mace.certify.trees.proof import ProofPart, ProofTree, read
 from mace.certify.trees.steps import PriceSteps, Standing, within_ball
 from mace.certify.verdict import Progress, Refuted
-from mace.constraints.differ import CountDifferent
+from mace.constraints.differ import counts
 from mace.distances import PartsMetric
 from mace.exact import Flags, Floats, Ints
 from mace.forms import TreeEnsemble
@@ -154,7 +154,7 @@ class Walk:
         self.start, self.need, self.bits = gains.start, gains.need, gains.bits
         self.limit = limit
         self.trees = trees
-        self.at_least = [c.features for c in problem.conditions if isinstance(c, CountDifferent)]
+        self.at_least = [count.features for count in counts(problem.conditions)]
         self.budgets = Budgets(problem, axes, missing, leaves)
 
     def run(self, proof: ProofTree, part: ProofPart, progress: Progress) -> dict[Point, int]:

@@ -167,7 +167,7 @@ class QuestionArrays:
         if pattern is not None and (j >= len(pattern) or pattern[j]):
             is_alike = j >= len(pattern) or condition.earlier[j] is None
             return (-math.inf, math.inf) if is_alike else (math.inf, -math.inf)
-        span = alike(self.features[j], condition.earlier[j], condition)
+        span = alike(self.features[j], j, condition)
         if span is None:
             return math.inf, -math.inf
         if not fields["is_table"][j]:

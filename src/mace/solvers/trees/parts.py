@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mace.constraints.budget import ChangeBudget
-from mace.constraints.differ import CountDifferent
+from mace.constraints.differ import counts
 from mace.distances import PartsMetric, PercentileMetric
 from mace.forms import TreeEnsemble
 from mace.problem import Problem
@@ -59,7 +59,7 @@ class Tables:
         }
         self.made = made
         self.grid = make_grid(self.form, strays) if strays else made.grid
-        self.conditions = conditions = [c for c in problem.conditions if isinstance(c, CountDifferent)]
+        self.conditions = conditions = counts(problem.conditions)
         self.budgets = [c.whole(problem.space) for c in problem.conditions if isinstance(c, ChangeBudget)]
         self.allowed = allowed_values(problem) if problem.conditions else made.free
         if problem.conditions and needs_refining(self.allowed, problem, conditions):
@@ -136,7 +136,9 @@ class Tables:
         for i, condition in enumerate(self.conditions):
             for j in missing:
                 differs = differs.copy()
-                differs[i, view.off[j] : view.off[j + 1]] = condition.earlier[j] is not None
+                differs[i, view.off[j] : view.off[j + 1]] = (
+                    condition.counts(int(j)) and condition.earlier[j] is not None
+                )
         at_least = np.array([condition.features for condition in self.conditions], dtype=np.int64)
         found = kernels.CellTable(
             grid.is_mask, pattern, of_model.mask_of, view.off, made.add, made.top, own, view.base, differs, at_least,

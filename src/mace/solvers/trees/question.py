@@ -64,7 +64,7 @@ def refined_view(
     lows, highs, bases, differs, cuts, starts = [], [], [], [], [], []
     for j, feature in enumerate(problem.space.values()):
         low, high = grid.low[grid.off[j] : grid.off[j + 1]], grid.high[grid.off[j] : grid.off[j + 1]]
-        same = [alike(feature, condition.earlier[j], condition) for condition in conditions]
+        same = [alike(feature, j, condition) for condition in conditions]
         base = np.arange(len(low))
         if not grid.is_mask[j]:
             low, high, base = _cut(feature, problem.factual[j], low, high, allowed[j].spans, same)
