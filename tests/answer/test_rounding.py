@@ -118,7 +118,8 @@ def test_data_say_what_is_round() -> None:
     assert all(getattr(feature, "step", None) is None for feature in space.values())
     assert mace.FeatureSpace.from_json(space.to_json()).round_to == space.round_to
     assert pickle.loads(pickle.dumps(space)).round_to == space.round_to
-    assert space.replace(cents=mace.real(0, 9)).round_to == {"hundreds": 100, "whole": 1.0, "float32": 0.1}
+    assert space.replace(cents=mace.real(0, 9)).round_to == space.round_to
+    assert space.replace(cents=mace.integer(0, 9)).round_to == {"hundreds": 100, "whole": 1.0, "float32": 0.1}
     assert space == mace.FeatureSpace(dict(space))
     wide = space.replace(count=mace.integer(0, 10))
     assert wide.round_to == space.round_to

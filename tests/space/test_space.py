@@ -271,3 +271,25 @@ def test_what_cannot_be_protected_is_refused() -> None:
             FeatureSpace.from_dict({**SPACE.to_dict(), "protected": protected})
     with pytest.raises(InvalidSpace, match="there is no feature 'sex'"):
         FeatureSpace.from_dict({**SPACE.to_dict(), "protected": ["sex"]})
+
+
+def test_a_space_made_of_the_features_of_another_keeps_their_decimals() -> None:
+    frame = pd.DataFrame(
+        {"rate": np.arange(40) / 10, "amount": np.arange(40) * 100, "kind": ["a", "b"] * 20, "count": np.arange(40)}
+    )
+    space = FeatureSpace.from_frame(frame)
+    assert space.round_to == {"rate": 0.1, "amount": 100}
+    assert FeatureSpace({name: space[name] for name in ("kind", "rate")}).round_to == {"rate": 0.1}
+    assert FeatureSpace(dict(reversed(list(space.items())))).round_to == space.round_to
+    assert FeatureSpace({"speed": space["rate"]}).round_to == {"speed": 0.1}
+    assert FeatureSpace(dict(space), round_to={}).round_to == {}
+    assert FeatureSpace(dict(FeatureSpace(dict(space), round_to={}))).round_to == {}
+    assert space.replace(kind=categorical(["a", "b", "c"])).round_to == space.round_to
+    assert space.replace(rate=real(0, 5)).round_to == space.round_to
+    assert space.replace(rate=integer(0, 5)).round_to == {"amount": 100}
+    assert space.without("amount").protect("rate").round_to == {"rate": 0.1}
+    saved = pickle.loads(pickle.dumps(space["rate"])), FeatureSpace.from_json(space.to_json())["rate"]
+    assert [FeatureSpace({"rate": each}).round_to for each in saved] == [{"rate": 0.1}] * 2
+    assert space["rate"] == real(0, 3.9)
+    assert hash(space["rate"]) == hash(real(0, 3.9))
+    assert repr(space["rate"]) == "real(0.0, 3.9)"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mace.errors import InvalidSpace
 from mace.exact import Floats
-from mace.space.features import Integer, Number, Value, is_missing, restore
+from mace.space.features import Integer, Number, Value, is_missing, restore, state_of
 
 UNITS = {
     "day": 86_400_000_000,
@@ -68,7 +68,7 @@ class Date(Integer):
         for end in (self.low, self.high):
             self.text(end)
 
-    __setstate__ = restore
+    __getstate__, __setstate__ = state_of, restore
 
     def _end(self, name: str, value: object) -> object:
         if isinstance(value, int | float) and not isinstance(value, bool):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -32,10 +32,20 @@ MOST_LEVELS = 10_000
 
 def restore(record: Any, state: Sequence[object]) -> None:
     """Fill a frozen record from a pickle's state; the last fields, which earlier versions did not write, have their defaults."""
-    own = fields(record)
+    own = _in_order(record)
     later = [each.default if each.default_factory is MISSING else each.default_factory() for each in own[len(state) :]]
     for each, value in zip(own, [*state, *later], strict=True):
         object.__setattr__(record, each.name, value)
+
+
+def state_of(record: Any) -> list[object]:
+    """Return what a pickle holds of a frozen record, as :func:`restore` takes it."""
+    return [getattr(record, each.name) for each in _in_order(record)]
+
+
+def _in_order(record: Any) -> list[Field[Any]]:
+    """Return a record's fields, those last that are given by name only: a later version added them."""
+    return sorted(fields(record), key=lambda each: bool(each.kw_only))
 
 
 def _shown(feature: Feature) -> str:
@@ -49,7 +59,8 @@ class Real:
     """A real number in ``[low, high]``; with ``step``, only ``low + k * step`` and the factual's own value.
 
     With ``dtype``, only numbers that a column of this dtype holds; the ends are rounded to it. ``observed`` is the range whose width
-    distances divide by, where that is another one.
+    distances divide by, where that is another one. ``round_to`` is what its values in the data are multiples of, which is no part of the
+    domain: a space made of this feature prefers such answers.
     """
 
     low: float
@@ -58,6 +69,7 @@ class Real:
     missing: bool = False
     dtype: str | None = None
     observed: tuple[float, float] | None = None
+    round_to: float | None = field(default=None, kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", check_real(self.dtype))
@@ -76,7 +88,7 @@ class Real:
                 f"real: step is {self.step}, finer than {self.dtype or 'floats'} are near {self.high}. Leave the step out."
             )
 
-    __setstate__ = restore
+    __getstate__, __setstate__ = state_of, restore
     __repr__ = _shown
 
     @property
@@ -189,7 +201,7 @@ class Integer:
     """A whole number in ``[low, high]``; with ``step``, only ``low + k * step`` and the factual's own value.
 
     ``dtype`` is that of its column, which must hold every whole number of the range. ``observed`` is the range whose width
-    distances divide by, where that is another one.
+    distances divide by, where that is another one. ``round_to`` is as for :class:`Real`.
     """
 
     low: int
@@ -198,6 +210,7 @@ class Integer:
     missing: bool = False
     dtype: str | None = None
     observed: tuple[float, float] | None = None
+    round_to: float | None = field(default=None, kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "observed", _check_observed(self.observed, "integer"))
@@ -218,7 +231,7 @@ class Integer:
     def _checked_dtype(self) -> str | None:
         return check_integer(self.dtype, self.low, self.high, self.missing)
 
-    __setstate__ = restore
+    __getstate__, __setstate__ = state_of, restore
     __repr__ = _shown
 
     @property
@@ -320,6 +333,13 @@ def with_dtype(feature: Feature, dtype: str | Category | None) -> Feature:
         return replace(feature, dtype=dtype)  # type: ignore[arg-type]
     except InvalidSpace:
         return feature
+
+
+def with_decimals(feature: Feature, step: float | None) -> Feature:
+    """Return a feature that notes of what its values in the data are multiples; of levels, as it is."""
+    if not isinstance(feature, Real | Integer) or feature.round_to == step:
+        return feature
+    return replace(feature, round_to=step)
 
 
 def grid_values(feature: Feature) -> Iterator[Number]:

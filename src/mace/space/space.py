@@ -21,6 +21,7 @@ from mace.space.features import (
     Real,
     Value,
     shown_level,
+    with_decimals,
     with_dtype,
 )
 from mace.space.rows import as_mapping, number_of
@@ -52,7 +53,8 @@ class FeatureSpace(Mapping[str, Feature]):
         What :meth:`from_frame` guessed, and from what; empty for a space written by hand.
     round_to : mapping of str to number
         Of what answers had better be multiples: a power of ten for each number that :meth:`from_frame` found written so. A preference of
-        :meth:`mace.Explainer.explain`, no part of the domain: spaces that differ in it alone are equal.
+        :meth:`mace.Explainer.explain`, no part of the domain: spaces that differ in it alone are equal. Where it is not given, what the
+        features themselves note: those of a space that was inferred note it.
 
     Examples
     --------
@@ -89,9 +91,11 @@ class FeatureSpace(Mapping[str, Feature]):
                 )
             if not isinstance(feature, Real | Integer | Ordinal | Categorical):
                 raise InvalidSpace(f"{name!r} is {feature!r:.80}; {_meant_feature(feature)}.")
-        self._features: dict[str, Feature] = dict(features)
+        self.round_to = _checked_rounding(features, _noted(features) if round_to is None else round_to)
+        self._features: dict[str, Feature] = {
+            name: with_decimals(feature, self.round_to.get(name)) for name, feature in features.items()
+        }
         self.guesses: dict[str, str] = dict(guesses or {})
-        self.round_to: dict[str, float] = _checked_rounding(features, round_to or {})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ = {"round_to": {}} | state
@@ -170,12 +174,18 @@ class FeatureSpace(Mapping[str, Feature]):
     def replace(self, features: Mapping[str, Feature] | None = None, /, **named: Feature) -> FeatureSpace:
         """Return a space with some features changed; give names that are no identifiers as a mapping.
 
-        A feature that states no dtype keeps that of the column, where it can.
+        A feature that states no dtype keeps that of the column, where it can; a number of the same kind keeps its decimals.
         """
         changed = {**(features or {}), **named}
         self._check_names("replace", changed)
-        changed = {name: with_dtype(feature, self._features[name].dtype) for name, feature in changed.items()}
+        changed = {name: self._as_column(name, feature) for name, feature in changed.items()}
         return self._with({**self._features, **changed})
+
+    def _as_column(self, name: str, feature: Feature) -> Feature:
+        """Return what takes the place of a feature, with what it leaves open of the column."""
+        made, decimals = with_dtype(feature, self._features[name].dtype), self.round_to.get(name)
+        is_same_kind = type(made) is type(self._features[name]) and getattr(made, "round_to", None) is None
+        return with_decimals(made, decimals) if decimals is not None and is_same_kind else made
 
     def without(self, *names: str) -> FeatureSpace:
         """Return the space without some features, which rows may still have.
@@ -271,8 +281,9 @@ class FeatureSpace(Mapping[str, Feature]):
     def _with(self, features: Mapping[str, Feature]) -> FeatureSpace:
         """Return a space of other features, with what is known of those that stay."""
         guesses = {name: guess for name, guess in self.guesses.items() if features.get(name) is self[name]}
-        round_to = {name: step for name, step in self.round_to.items() if features.get(name) is self[name]}
-        made = FeatureSpace(features, guesses=guesses, round_to=round_to)
+        kept = {name: step for name, step in self.round_to.items() if features.get(name) is self[name]}
+        new = {name: feature for name, feature in features.items() if self._features.get(name) is not feature}
+        made = FeatureSpace(features, guesses=guesses, round_to=kept | _noted(new))
         made._mark(name for name in self.protected if name in features)
         made._called(self.wording)
         if self._left_out:
@@ -395,6 +406,12 @@ class FeatureSpace(Mapping[str, Feature]):
         except (ValueError, TypeError) as error:
             raise InvalidSpace(f"Not JSON: {error}. Write the file with FeatureSpace.to_json().") from error
         return cls.from_dict(data)
+
+
+def _noted(features: Mapping[str, Feature]) -> dict[str, float]:
+    """Return of what the values of features are multiples, as the features note it."""
+    steps = {name: feature.round_to for name, feature in features.items() if isinstance(feature, Real | Integer)}
+    return {name: step for name, step in steps.items() if step is not None}
 
 
 def _checked_rounding(features: Mapping[str, Feature], round_to: Mapping[str, float]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -253,7 +253,7 @@ def check_space(part: Any) -> None:
     """Refuse a space that could not have been made."""
     made = FeatureSpace(part._features, guesses=part.guesses)
     for name, feature in made.items():
-        again = type(feature)(*(getattr(feature, field.name) for field in fields(feature)))
+        again = replace(feature)
         _require(again == feature, f"its feature {name!r:.60} is damaged")
     for names in (part.protected, part._left_out):
         _require(isinstance(names, tuple) and all(isinstance(name, str) for name in names), "its marks are damaged")
