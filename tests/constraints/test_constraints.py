@@ -184,6 +184,9 @@ LOW, MIDDLE = float(np.float32(0.1)), float(np.float32(0.3))
         (lambda: mace.one_of("r", [np.float32(0.1), np.float32(0.3)]), (LOW, MIDDLE)),
         (lambda: {"r": [np.float32(0.1), np.float32(0.3)]}, (LOW, MIDDLE)),
         (lambda: {"r": np.array([0.1, 0.3], dtype=np.float32)}, (LOW, MIDDLE)),
+        (lambda: {"r": [LOW, MIDDLE]}, (LOW, MIDDLE)),
+        (lambda: mace.within("r", MIDDLE, MIDDLE), (MIDDLE,)),
+        (lambda: mace.one_of("r", [LOW, 0.3]), (LOW, MIDDLE)),
     ],
 )
 def test_a_number_of_a_float32_column_means_the_decimal_that_prints_it(made: Any, allowed: tuple[float, ...]) -> None:

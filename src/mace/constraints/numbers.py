@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import Decimal
 from fractions import Fraction
-from typing import cast
+from typing import TypeGuard, cast
 
 import numpy as np
 
@@ -157,7 +157,14 @@ def number_of(space: FeatureSpace, name: str, value: object, constraint: str) ->
         )
     if isinstance(value, bool) or not isinstance(value, Number) or not -math.inf < value < math.inf:
         raise InvalidConstraint(f"{constraint}: {value!r} is not a finite number, and {name!r} is numeric.")
-    return as_written(value)
+    return feature.decimal(value) if _is_of_column(feature, value) else as_written(value)
+
+
+def _is_of_column(feature: Feature, value: Number) -> TypeGuard[float]:
+    """Return whether a Python float is exactly a number of a float32 or float16 column: ``values`` of an answer hold such floats."""
+    if is_binary() or not isinstance(feature, Real) or not feature.is_single or not isinstance(value, float):
+        return False
+    return feature.nearest(value) == value
 
 
 def date_number(feature: Date, text: str, constraint: str) -> int:
