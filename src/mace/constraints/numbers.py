@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeGuard, cast
+from typing import cast
 
 import numpy as np
 
@@ -157,14 +157,15 @@ def number_of(space: FeatureSpace, name: str, value: object, constraint: str) ->
         )
     if isinstance(value, bool) or not isinstance(value, Number) or not -math.inf < value < math.inf:
         raise InvalidConstraint(f"{constraint}: {value!r} is not a finite number, and {name!r} is numeric.")
-    return feature.decimal(value) if _is_of_column(feature, value) else as_written(value)
+    return as_written(value) if is_binary() else _as_in_column(feature, value)
 
 
-def _is_of_column(feature: Feature, value: Number) -> TypeGuard[float]:
-    """Return whether a Python float is exactly a number of a float32 or float16 column: ``values`` of an answer hold such floats."""
-    if is_binary() or not isinstance(feature, Real) or not feature.is_single or not isinstance(value, float):
-        return False
-    return feature.nearest(value) == value
+def _as_in_column(feature: Feature, value: Number) -> Fraction:
+    """Return the number that a constant means; a Python float that is exactly a number of a float32 column, as in the values of an
+    answer, means what the column prints."""
+    if not isinstance(feature, Real) or not feature.is_single or not isinstance(value, float):
+        return decimal_number(value)
+    return decimal_of(feature, value) if feature.nearest(value) == value else decimal_number(value)
 
 
 def date_number(feature: Date, text: str, constraint: str) -> int:
