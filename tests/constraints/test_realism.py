@@ -17,6 +17,7 @@ from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
 
 import mace
 from mace.distances import as_distance
@@ -220,6 +221,41 @@ def test_near_data_is_named_in_a_conflict_and_stated_in_a_certificate() -> None:
     best = explainer.explain(row, target=1, constraints=[wide], certify=True, solver="enumerate")[0]
     assert best.certificate is not None
     assert mace.verify(mace.Certificate.from_json(best.certificate.to_json()), explainer.model).valid
+
+
+@pytest.mark.parametrize("model", [DecisionTreeClassifier(max_depth=4, random_state=0), LogisticRegression()])
+@pytest.mark.parametrize(
+    ("k", "radius", "norms"), [(2, 0.05, {"l1": 1}), (3, 0.08, {"l1": 0.5, "linf": 0.5}), (1, 0.1, {})]
+)
+def test_near_data_by_the_share_of_people_passed(model: Any, k: int, radius: float, norms: dict[str, float]) -> None:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "n": rng.integers(0, 8, 60),
+            "m": rng.exponential(2, 60).astype(int).clip(0, 6),
+            "c": rng.choice(["a", "b", "c"], 60),
+        }
+    )
+    space = mace.FeatureSpace.from_frame(frame)
+    distance = mace.Distance(**(norms or {"l0": 1}), weights="percentile", data=frame)
+    near = mace.near_data(frame.iloc[5:25], k=k, radius=radius, distance=distance)
+    own = space.point(frame.iloc[0].to_dict())
+    condition = near.bind(space, own)
+    rows = [distance.from_factual(space, space.point(row)) for row in frame.iloc[5:25].to_dict("records")]
+    values_of = [range(getattr(f, "low", 0), getattr(f, "low", 0) + (f.size or 0)) for f in space.values()]
+    points = list(itertools.product(*values_of))
+    for point in points:
+        values = dict(zip(space, map(Fraction, point), strict=True))
+        assert condition.holds(values) == (sum(row.measure(point) <= Fraction(str(radius)) for row in rows) >= k)
+    target = np.asarray(mace.Encoder(space).fit_transform(frame)).sum(axis=1) + rng.normal(0, 1, 60)
+    fitted = make_pipeline(mace.Encoder(space), model).fit(frame, (target > np.median(target)).astype(int))
+    explainer = mace.Explainer(fitted, space)
+    found = explainer.explain(frame.iloc[0], constraints=[near], distance="l1", certify=True, time_limit=120)
+    truth = explainer.explain(frame.iloc[0], constraints=[near], distance="l1", solver="enumerate")
+    assert (found.status, [each.distance for each in found]) == (truth.status, [each.distance for each in truth])
+    for certificate in [each.certificate for each in found] or [found.certificate]:
+        assert certificate is not None
+        assert mace.verify(mace.Certificate.from_json(certificate.to_json()), fitted).outcome == "valid"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
+    AdaBoostClassifier,
     BaggingClassifier,
     BaggingRegressor,
     VotingClassifier,
@@ -244,13 +245,13 @@ def test_a_frozen_model_is_calibrated_and_its_slope_may_have_either_sign() -> No
 @pytest.mark.parametrize(
     ("model", "classes", "message"),
     [
-        (CalibratedClassifierCV(LinearSVC()), 3, "with 3 classes: the mean of calibrations"),
+        (CalibratedClassifierCV(AdaBoostClassifier(n_estimators=2)), 3, "of AdaBoostClassifier with 3 classes"),
         (
-            VotingClassifier([("a", lm.LogisticRegression()), ("b", lm.LogisticRegression(C=9))], voting="soft"),
+            VotingClassifier([("a", lm.LogisticRegression()), ("b", lm.SGDClassifier(loss="log_loss"))], voting="soft"),
             3,
-            "of 3 classes: the mean of several softmaxes",
+            "of SGDClassifier: its probabilities are neither shares of trees nor one softmax",
         ),
-        (BaggingClassifier(lm.LogisticRegression(), n_estimators=2), 3, "BaggingClassifier of 3 classes"),
+        (BaggingClassifier(lm.SGDClassifier(loss="log_loss"), n_estimators=2), 3, "BaggingClassifier of SGDClassifier"),
         (MLPClassifier((3,), activation="tanh", max_iter=20), 2, "tanh is not piecewise linear.*activation='relu'"),
         (
             MLPRegressor(hidden_layer_sizes=(3,), activation="logistic", max_iter=20),

@@ -282,9 +282,9 @@ def test_means_of_regressors_behind_pipelines() -> None:
             r"'sigmoid', ensemble=True\) of Pipeline.*Fit it with ensemble=False",
         ),
         (
-            VotingClassifier([("a", piped(LOGISTIC)), ("b", piped(FOREST))], voting="soft"),
+            VotingClassifier([("a", piped(SGDClassifier(loss="log_loss"))), ("b", piped(FOREST))], voting="soft"),
             3,
-            r"VotingClassifier\(voting='soft'\) of 3 classes: the mean of several softmaxes",
+            r"VotingClassifier\(voting='soft'\) of Pipeline: its probabilities are neither shares of trees nor one softmax",
         ),
         (
             VotingClassifier([("a", piped(VotingClassifier([("x", LOGISTIC), ("y", FOREST)])))]),

@@ -49,6 +49,7 @@ QUESTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "network, typical": ("mlp", "network", {"constraints": [mace.typical(people()[0], 0.1)]}),
     "network, robust": ("mlp", "network", {"constraints": [NOISE]}),
     "curves": ("vote", "curves", {}),
+    "ratios": ("vote of three classes", "ratios", {}),
     "milp": ("function", "milp", {}),
     "milp of trees": ("forest", "milp", {"constraints": [RULE]}),
     "smt": ("function", "smt", {}),

@@ -10,9 +10,12 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 import mace
 from mace import FeatureSpace, InvalidRow, InvalidSpace, categorical, integer, ordinal, real
+from mace.models import read
+from mace.models.fingerprint import fingerprint
 from mace.space.dtypes import Category
 
 SPACE = FeatureSpace(
@@ -293,3 +296,14 @@ def test_a_space_made_of_the_features_of_another_keeps_their_decimals() -> None:
     assert space["rate"] == real(0, 3.9)
     assert hash(space["rate"]) == hash(real(0, 3.9))
     assert repr(space["rate"]) == "real(0.0, 3.9)"
+
+
+def test_decimals_are_no_part_of_a_fingerprint() -> None:
+    frame = pd.DataFrame({"rate": np.arange(40) / 10, "amount": np.arange(40) * 100.0})
+    space = FeatureSpace.from_frame(frame)
+    bare = FeatureSpace(dict(space), round_to={})
+    model = DecisionTreeClassifier(max_depth=2).fit(frame, frame["rate"] > 2)
+    prints = [fingerprint(read(model, each)) for each in (space, bare)]
+    assert prints[0] == prints[1]
+    explanation = mace.Explainer(model, space).explain(frame.iloc[0], certify=True)
+    assert mace.verify(explanation[0].certificate, model).valid

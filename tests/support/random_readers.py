@@ -15,10 +15,12 @@ from random_problems import Case
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import (
+    BaggingClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
     StackingClassifier,
+    VotingClassifier,
 )
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.neural_network import MLPClassifier
@@ -113,6 +115,26 @@ def calibrated(rng: Rng, classes: int) -> Any:
     )
 
 
+def divided_by_sums(rng: Rng, classes: int) -> Any:
+    """Return a mean, or a linear sum, of softmaxes and of calibrations of three classes."""
+    seed = int(rng.integers(99))
+    logistic, network = LogisticRegression(max_iter=500), MLPClassifier((3,), max_iter=200, random_state=seed)
+    others = [xgboost.XGBClassifier(n_estimators=2, max_depth=2, n_jobs=1), LinearSVC(), _trees(rng), network, logistic]
+    kind = rng.choice(["calibrated", "stack", "soft votes", "bagging"])
+    if kind == "calibrated":
+        method = str(rng.choice(["sigmoid", "isotonic"]))
+        model: Any = CalibratedClassifierCV(others[int(rng.integers(5))], method=method, cv=int(rng.integers(2, 4)))
+    elif kind == "bagging":
+        model = BaggingClassifier(logistic, int(rng.integers(2, 5)), random_state=seed)
+    else:
+        chosen = [("first", logistic), ("second", [network, _trees(rng)][int(rng.integers(2))])]
+        stack = StackingClassifier(chosen, LogisticRegression(max_iter=500), cv=2, passthrough=bool(rng.random() < 0.4))
+        model = (
+            stack if kind == "stack" else VotingClassifier(chosen, voting="soft", weights=[1, int(rng.integers(1, 4))])
+        )
+    return make_pipeline(_levels(), model)
+
+
 def random_forest_of_lightgbm(rng: Rng, classes: int) -> Any:
     bagging = {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.6, "random_state": int(rng.integers(99))}
     return lightgbm.LGBMClassifier(**SMALL, **bagging)
@@ -153,12 +175,15 @@ FAMILIES: dict[str, tuple[Callable[[Rng, int], Any], bool]] = {
     "stack, trees over other models": (stacked_below_trees, False),
     "products of a number and levels": (products_with_a_number, False),
     "calibration": (calibrated, False),
+    "divided by sums": (divided_by_sums, False),
     "LightGBM rf": (random_forest_of_lightgbm, True),
     "LightGBM multiclassova": (one_against_all_of_lightgbm, True),
     "XGBoost dart": (dart, True),
     "CatBoost statistics": (catboost_statistics, False),
 }
 """Each with whether its frames have categories as a dtype."""
+
+THREE_CLASSES = ("LightGBM multiclassova", "divided by sums")
 
 
 def random_reader(seed: int) -> Case | None:
@@ -175,7 +200,7 @@ def random_reader(seed: int) -> Case | None:
             "kind": rng.choice(list("uvwxy")[: int(rng.integers(2, 6))], rows),
         }
     )
-    classes = 3 if "multiclassova" in family or rng.random() < 0.4 else 2
+    classes = 3 if family in THREE_CLASSES or rng.random() < 0.4 else 2
     codes = frame.assign(**{name: frame[name].map(ord) % 7 for name in TEXTS}).to_numpy(dtype=float)
     score = codes @ rng.normal(size=4) + 0.5 * codes[:, 0] * codes[:, 1] * rng.normal() + rng.normal(0, 0.5, rows)
     labels = np.searchsorted(np.quantile(score, np.arange(1, classes) / classes), score)

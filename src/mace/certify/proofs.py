@@ -16,6 +16,7 @@ CHECKERS = Registry(
         "network": "mace.certify.network.checker:check",
         "boxes": "mace.certify.boxes.checker:check",
         "curves": "mace.certify.curves.checker:check",
+        "ratios": "mace.certify.ratios.checker:check",
         "enumerate": "mace.certify.enumerate:check",
         "smt": "mace.certify.smt.checker:check",
         "milp": "mace.certify.smt.checker:check_linear",
@@ -35,7 +36,7 @@ evidence, progress)`` checks that it holds of no plausible point nearer than ``l
 question without the condition. Either raises :class:`Refuted` or :class:`Unchecked` where that is not shown.
 """
 
-NOT_OF_BOXES = ("curves", "enumerate", "smt", "milp")
+NOT_OF_BOXES = ("curves", "ratios", "enumerate", "smt", "milp")
 """Kinds of ours that prove no box of many: checking one of them may take as long as a whole certificate may."""
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import typer
 
 CHOICES = {
-    "solver": ("auto", "trees", "network", "curves", "milp", "smt", "enumerate", "search"),
+    "solver": ("auto", "trees", "network", "curves", "ratios", "milp", "smt", "enumerate", "search"),
     "distance": ("l0", "l1", "l2", "linf"),
     "outside": ("error", "keep", "widen"),
     "unread": ("search",),

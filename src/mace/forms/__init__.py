@@ -19,6 +19,7 @@ from mace.forms.effects import Effects, EffectsForm, Equation
 from mace.forms.form import RESULT, RESULT_PREFIX, Box, Form
 from mace.forms.function import FunctionForm
 from mace.forms.network import Network
+from mace.forms.normalised import Normalised, Sigmoid
 from mace.forms.oblique import ObliqueTrees
 from mace.forms.parts import Curved, Part, Scored, Voting, Weighted
 from mace.forms.polyline import Polyline
@@ -43,11 +44,13 @@ __all__ = [
     "Margin",
     "Negated",
     "Network",
+    "Normalised",
     "ObliqueTrees",
     "Outcomes",
     "Part",
     "Polyline",
     "Scored",
+    "Sigmoid",
     "Stated",
     "TreeEnsemble",
     "UnreadForm",

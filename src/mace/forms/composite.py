@@ -14,6 +14,7 @@ from mace.errors import UnsupportedModel
 from mace.exact import Floats, gamma
 from mace.forms.decision import Alternatives, Goal, Interval, Outcomes, clearance, grain_of, reaches, separated, winner
 from mace.forms.form import RESULT, RESULT_PREFIX, Box, Form, box_at
+from mace.forms.normalised import Normalised
 from mace.forms.parts import Curved, Part, Scored, Voting
 from mace.forms.scoring import outcome_command, score_names
 from mace.forms.trees import TreeEnsemble
@@ -38,7 +39,7 @@ class Composite(Form):
     ----------
     space : FeatureSpace
         The features.
-    parts : tuple of Weighted, Voting or Curved
+    parts : tuple of Weighted, Voting, Curved or Normalised
         The models, each over the features themselves, and what they add.
     base : float array, one entry an output
         What the sums start from. One output decides between two classes, the second where it is above 0; of several the greatest wins,
@@ -74,8 +75,13 @@ class Composite(Form):
 
     @property
     def is_curved(self) -> bool:
-        """Whether some part is a sigmoid, so that no formula is exact."""
-        return any(isinstance(part, Curved) and part.curve is None for part in self.parts)
+        """Whether some part is a sigmoid or divides probabilities by their sum, so that no formula is exact."""
+        return self.has_ratios or any(isinstance(part, Curved) and part.curve is None for part in self.parts)
+
+    @property
+    def has_ratios(self) -> bool:
+        """Whether some part divides probabilities by their sum."""
+        return any(isinstance(part, Normalised) for part in self.parts)
 
     # ---- rounding
 
@@ -112,7 +118,7 @@ class Composite(Form):
         """Return the models one after the other, their votes or curves, the sums, and the outcome."""
         if self.is_curved:
             raise UnsupportedModel(
-                "a mean of sigmoids has no program: the core language has no exponential. Ask for its counterfactuals instead."
+                "a mean of sigmoids or softmaxes has no program: the core language has no exponential. Ask for its counterfactuals instead."
             )
         outcome = outcome_command(score_names(self.outputs), is_regressor=self.is_regressor)
         return syntax.Program(self.space.names, syntax.sequence([self.computed()[0], outcome]))

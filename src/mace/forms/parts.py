@@ -14,6 +14,7 @@ from mace.exact import Floats
 from mace.forms.decision import Alternatives, Outcomes, clearance, reaches, winner
 from mace.forms.form import Box
 from mace.forms.network import Network
+from mace.forms.normalised import Normalised
 from mace.forms.polyline import Polyline, sigmoid
 from mace.forms.trees import TreeEnsemble
 from mace.language import syntax
@@ -175,7 +176,7 @@ class Curved:
         return [Fraction(float(factor)) * height for factor in self.factors]
 
 
-Part = Weighted | Voting | Curved
+Part = Weighted | Voting | Curved | Normalised
 
 
 def _outputs(form: Scored) -> int:

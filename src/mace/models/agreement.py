@@ -9,7 +9,19 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.forms import Composite, Curved, Form, Network, ObliqueTrees, Scored, TreeEnsemble, Voting, Weighted, divisor
+from mace.forms import (
+    Composite,
+    Curved,
+    Form,
+    Network,
+    Normalised,
+    ObliqueTrees,
+    Scored,
+    TreeEnsemble,
+    Voting,
+    Weighted,
+    divisor,
+)
 from mace.forms.polyline import sigmoid
 from mace.forms.scoring import column_values
 from mace.forms.sets import base_of, members_of, unpacked
@@ -87,6 +99,8 @@ def _sums(form: Composite, points: Sequence[Point]) -> NDArray[np.float64]:
             case Curved(_, curve, factors):
                 heights = [sigmoid(z) if curve is None else float(curve.value(Fraction(z))) for (z,) in scores.tolist()]
                 sums += np.outer(heights, factors)
+            case Normalised():
+                sums += part.chances(scores) @ part.factors.T
     return sums
 
 

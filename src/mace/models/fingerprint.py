@@ -56,7 +56,8 @@ def _bytes_of(value: object) -> Iterator[bytes]:
             yield f"map {len(part)};".encode()
             pending.append([list(pair) for pair in part.items()])
         elif is_dataclass(part) and not isinstance(part, type):
-            named = [(field.name, getattr(part, field.name)) for field in fields(part)]
+            # Fields that are not compared decide nothing: what the answers of a feature had better be multiples of.
+            named = [(field.name, getattr(part, field.name)) for field in fields(part) if field.compare]
             named = [
                 (name, each) for name, each in named if name not in ADDED_SINCE_0_1 or each != ADDED_SINCE_0_1[name]
             ]

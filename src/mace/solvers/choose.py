@@ -23,6 +23,7 @@ SOLVERS = Registry(
         "trees": "mace.solvers.trees",
         "network": "mace.solvers.network",
         "curves": "mace.solvers.curves",
+        "ratios": "mace.solvers.ratios",
         "milp": "mace.solvers.milp",
         "smt": "mace.solvers.smt",
         "enumerate": "mace.solvers.enumerate",

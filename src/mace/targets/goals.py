@@ -136,7 +136,8 @@ def _any_other(reading: Reading, current: Fraction) -> Goal:
 def _lead(target: AnyOf, reading: Reading) -> tuple[Goal, Ask]:
     """Return that some wanted label's probability leads every other's by the margin.
 
-    Of two classes the lead of one is twice its probability less 1. Of several, a lead is linear in the sums of a forest's shares only.
+    Of two classes the lead of one is twice its probability less 1. Of several, a lead is a difference of
+    a forest's shares, or of the probabilities of a form of several models.
     """
     codes = frozenset(reading.code(label) for label in target.labels)
     form, classes = reading.form, reading.classes
@@ -151,7 +152,9 @@ def _lead(target: AnyOf, reading: Reading) -> tuple[Goal, Ask]:
         (code,) = codes
         return _interval(Between((1 + target.margin) / 2, None, classes[int(code)]), reading)
     rate, trees, slack = reading.rate, Fraction(1), Fraction(0)
-    if not isinstance(form, UnreadForm):
+    if isinstance(form, Composite):
+        slack = 32 * form.unit
+    elif not isinstance(form, UnreadForm):
         assert isinstance(form, TreeEnsemble)
         assert form.link == "mean"
         trees = Fraction(len(form.roots))
@@ -217,6 +220,8 @@ def _probability(
             low, high, code, _times(low, trees), _times(high, trees), slack=_division_slack(form, low, high)
         )
         return goal, ask
+    if isinstance(form, Composite) and form.outputs > 1:
+        return Interval(low, high, code, low, high, slack=16 * form.unit), ask
     if isinstance(form, Composite):
         half = Fraction(1, 2)
         at_low, at_high = (None if end is None else end - half for end in (low, high))

@@ -59,7 +59,7 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
         form=as_network(whole, sides, box) if lane in OF_NETWORKS else whole,
         ask=_asked_alone(problem),
         goal=Stated(stated),
-        conditions=(*problem.conditions, *_excluded(problem, evidence.get("excluded", []))),
+        conditions=(*problem.conditions, *excluded_rows(problem, evidence.get("excluded", []))),
     )
     if lane == "network":
         network.check(asked, lower, proof, progress, most_cuts=MOST_CUTS_OF_CURVES)
@@ -72,16 +72,17 @@ def _asked_alone(problem: Problem) -> Callable[[Sequence[Point]], list[Fraction]
     one that is."""
 
     def ask(points: Sequence[Point]) -> list[Fraction]:
-        return [Fraction(int(_may_count(problem, point))) for point in points]
+        return [Fraction(int(may_count(problem, point))) for point in points]
 
     return ask
 
 
-def _may_count(problem: Problem, point: Point) -> bool:
+def may_count(problem: Problem, point: Point) -> bool:
+    """Return whether the real model puts a row in the goal, or rounding decides whether it does."""
     return problem.accepts(point) or not problem.form.is_settled(point, problem.goal)
 
 
-def _excluded(problem: Problem, rows: object) -> list[CountDifferent]:
+def excluded_rows(problem: Problem, rows: object) -> list[CountDifferent]:
     """Return that a point is none of some rows, which the real model, asked again, refuses."""
     if not isinstance(rows, list) or len(rows) > MOST_POINTS_EXCLUDED:
         raise Refuted(f"evidence.excluded: a list of at most {MOST_POINTS_EXCLUDED} rows")
@@ -89,7 +90,7 @@ def _excluded(problem: Problem, rows: object) -> list[CountDifferent]:
     for number, row in enumerate(rows):
         where = f"evidence.excluded[{number}]"
         point = as_point(problem, row, where)
-        if problem.is_plausible(point) and _may_count(problem, point):
+        if problem.is_plausible(point) and may_count(problem, point):
             raise Refuted(f"{where}: the model may put this row in the target")
         found.append(CountDifferent(problem.space, point, 1, Fraction(0)))
     return found

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mace.exact import Floats
-from mace.forms import Composite, Network, Part, TreeEnsemble, Voting, Weighted
+from mace.forms import Composite, Network, Normalised, Part, TreeEnsemble, Voting, Weighted
 from mace.forms.sets import Member, MixedSet, NetworkSet, TreeSet, outputs_of
 from mace.models.trees.pack import own_outputs, side_by_side
 from mace.space import Column, FeatureSpace
@@ -122,6 +122,6 @@ def _placed(part: Part, begin: int, outputs: int) -> Part:
         after = outputs - begin - part.added.shape[1]
         return replace(part, added=np.pad(part.added, ((0, 0), (begin, after))))
     after = outputs - begin - len(part.factors)
-    if isinstance(part, Weighted):
+    if isinstance(part, Weighted | Normalised):
         return replace(part, factors=np.pad(part.factors, ((begin, after), (0, 0))))
     return replace(part, factors=np.pad(part.factors, (begin, after)))

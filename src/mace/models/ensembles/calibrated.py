@@ -31,11 +31,12 @@ import numpy as np
 
 from mace.errors import UnsupportedModel
 from mace.exact import UNIT, gamma
-from mace.forms import Composite, Curved, Form, Network, Polyline, TreeEnsemble
+from mace.forms import Composite, Curved, Form, Network, TreeEnsemble
 from mace.forms.network import SQUASH_UNITS
 from mace.forms.polyline import logit
-from mace.models.ensembles.calibrated_classes import greatest_polyline, greatest_score, of_classes
+from mace.models.ensembles.calibrated_classes import greatest_polyline, greatest_score, is_softmax, of_classes
 from mace.models.ensembles.calibrated_trees import of_single_trees
+from mace.models.ensembles.normalised import mean_of_calibrations, polyline
 from mace.models.ensembles.threshold import CHANCE, SCORE, Threshold, response, thresholded
 from mace.models.estimator import check_width
 from mace.space import Column, FeatureSpace
@@ -80,23 +81,26 @@ def read_calibrated(model: Any, space: FeatureSpace, columns: tuple[Column, ...]
 
 
 def _of_classes(model: Any, space: FeatureSpace, columns: tuple[Column, ...]) -> Form:
-    """Return the form of one calibrated model of three or more classes."""
+    """Return the form of calibrated models of three or more classes."""
     from mace.models import form_of, ground
 
     count, calibrated = len(model.classes_), model.calibrated_classifiers_
+    if any(len(_thawed(each.estimator).classes_) != count for each in calibrated):
+        raise UnsupportedModel("a calibrated model was fitted on rows without some class. Fit it on more rows.")
     if len(calibrated) > 1:
-        raise UnsupportedModel(
-            f"cannot read CalibratedClassifierCV(ensemble=True) with {count} classes: the mean of calibrations, each divided by their sum, "
-            "is not piecewise linear. Single trees are read. Fit it with ensemble=False, or explain the model without the calibration."
-        )
+        estimators = [_thawed(each.estimator) for each in calibrated]
+        forms = [ground(form_of(each, space, columns), space) for each in estimators]
+        kinds = [response(each, (SCORE, CHANCE)) for each in estimators]
+        return mean_of_calibrations(list(zip(calibrated, estimators, kinds, forms, strict=True)), space, count)
     method, estimator = calibrated[0].method, _thawed(calibrated[0].estimator)
     kind = response(estimator, (SCORE, CHANCE))
-    if len(estimator.classes_) != count:
-        raise UnsupportedModel("the calibrated model was fitted on rows without some class. Fit it on more rows.")
-    form = of_classes(estimator, ground(form_of(estimator, space, columns), space), kind, method)
+    read_as = ground(form_of(estimator, space, columns), space)
+    if kind == CHANCE and method != "temperature" and is_softmax(estimator, read_as):
+        return mean_of_calibrations([(calibrated[0], estimator, kind, read_as)], space, count)
+    form = of_classes(estimator, read_as, kind, method)
     calibrators = calibrated[0].calibrators
     if method == "isotonic":
-        return greatest_polyline(form, [_polyline(each) for each in calibrators], space)
+        return greatest_polyline(form, list(map(polyline, calibrators)), space)
     if method == "sigmoid":
         slopes, shifts = (np.array([-float(getattr(each, name)) for each in calibrators]) for name in ("a_", "b_"))
         return greatest_score(form, slopes, shifts, space, is_softmax=False)
@@ -132,7 +136,7 @@ def _part(calibrated: Any, count: int, space: FeatureSpace, columns: tuple[Colum
             "Fit it with ensemble=False."
         )
     if method == "isotonic":
-        return Curved(score, _polyline(calibrator), share)
+        return Curved(score, polyline(calibrator), share)
     if method == "temperature":
         return Curved(_times(score, 2 * float(calibrator.beta_), 0.0), None, share)
     return Curved(_times(score, -float(calibrator.a_), -float(calibrator.b_)), None, share)
@@ -161,13 +165,6 @@ def _times(form: TreeEnsemble | Network, factor: float, shift: float) -> TreeEns
         float(form.magnitude.max()) * abs(factor) + abs(shift)
     )
     return replace(form, value=form.value * factor, base=form.base * factor + shift, squash=wrong, link="none")
-
-
-def _polyline(calibrator: Any) -> Polyline:
-    """Return an isotonic calibration: the line through its points, constant beyond them."""
-    knots, first = np.unique(np.asarray(calibrator.X_thresholds_, dtype=np.float64), return_index=True)
-    heights = np.asarray(calibrator.y_thresholds_, dtype=np.float64)[first]
-    return Polyline(tuple(knots.tolist()), tuple(heights.tolist()))
 
 
 def _not_fitted() -> UnsupportedModel:

@@ -33,12 +33,43 @@ SCORED = ("GradientBoostingClassifier", "HistGradientBoostingClassifier")
 """Trees whose decision_function is the sums that are read."""
 
 
+SOFTMAX = (
+    *SCORED,
+    "LogisticRegression",
+    "LogisticRegressionCV",
+    "LinearDiscriminantAnalysis",
+    "MLPClassifier",
+    "XGBClassifier",
+    "LGBMClassifier",
+    "CatBoostClassifier",
+)
+"""Models whose probabilities of three or more classes are the softmax of the scores that are read."""
+
+
+def is_softmax(model: Any, form: Form) -> bool:
+    """Return whether the probabilities of a model of three or more classes are the softmax of its form's scores."""
+    while hasattr(model, "steps") or hasattr(model, "estimator") or hasattr(model, "best_estimator_"):
+        model = (
+            model.steps[-1][1]
+            if hasattr(model, "steps")
+            else getattr(model, "best_estimator_", None) or model.estimator
+        )
+    is_one_by_one = (
+        getattr(model, "multi_class", "") == "ovr" or getattr(model, "solver", "") == "liblinear"
+        if type(model).__name__.startswith("LogisticRegression")
+        else getattr(model, "objective_", "") == "multiclassova"
+    )
+    scores = len(form.biases[-1]) if isinstance(form, Network) else getattr(form, "outputs", 0)
+    is_plain = isinstance(form, Network | TreeEnsemble) and not form.is_regressor and form.link == "none"
+    return is_plain and scores > 2 and type(model).__name__ in SOFTMAX and not is_one_by_one
+
+
 def of_classes(estimator: Any, form: Form, kind: str, method: str) -> TreeEnsemble | Network:
     """Return the numbers that are calibrated, one a class; a model that gives others is refused."""
     family = type(estimator).__name__
     if isinstance(form, Network) and kind == SCORE and not form.is_regressor and len(form.biases[-1]) > 2:
         return replace(form, link="none", squash=Fraction(0))
-    if isinstance(form, TreeEnsemble) and kind == SCORE and family in SCORED and form.outputs > 2:
+    if isinstance(form, TreeEnsemble) and kind == SCORE and is_softmax(estimator, form):
         return replace(form, link="none")
     if isinstance(form, TreeEnsemble) and kind == CHANCE and form.link == "mean" and method != "temperature":
         trees = len(form.roots)
@@ -69,7 +100,7 @@ def greatest_score(
         )
     if is_softmax:
         return replace(made, squash=made.squash + SQUASH_UNITS * made.unit)
-    low, high = made.score_bounds(_whole(space))
+    low, high = made.score_bounds(whole_box(space))
     largest = float(max(high.max(), 0.0))
     if largest > SATURATED_SCORE or low.max() < VANISHING_SCORE:
         raise UnsupportedModel(
@@ -99,7 +130,8 @@ def _alone(form: TreeEnsemble | Network, k: int) -> TreeEnsemble | Network:
     )
 
 
-def _whole(space: FeatureSpace) -> Box:
+def whole_box(space: FeatureSpace) -> Box:
+    """Return the range of each feature's number."""
     return tuple(
         (Fraction(0), Fraction(len(feature.levels) - 1))
         if isinstance(feature, Ordinal | Categorical)

@@ -1,7 +1,8 @@
 """Several models as one form, where they are not of one kind: means of probabilities, counted votes, means of predictions.
 
 A probability is a share of trees, which is a sum of leaves; or the sigmoid of a score; or (``modified_huber``) a score clipped. Of two
-classes one mean decides: the second class is predicted where its mean is above one half. How far the library's own sums may be off is
+classes one mean decides: the second class is predicted where its mean is above one half. Of more, each class has a mean of shares and
+softmaxes, and the greatest wins. How far the library's own sums may be off is
 the form's bound, whatever their order, and inside that band the real model is asked.
 """
 
@@ -13,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from mace.errors import UnsupportedModel
-from mace.forms import Composite, Curved, Form, Network, Polyline, TreeEnsemble, Voting, Weighted, divisor
+from mace.forms import Composite, Curved, Form, Network, Normalised, Polyline, TreeEnsemble, Voting, Weighted, divisor
+from mace.models.ensembles.calibrated_classes import is_softmax
+from mace.models.ensembles.normalised import softmax_of
 from mace.space import FeatureSpace
 
 CLIP = Polyline((-1.0, 1.0), (0.0, 1.0))
@@ -23,7 +26,7 @@ CLIP = Polyline((-1.0, 1.0), (0.0, 1.0))
 def mean_of_chances(
     family: str, parts: Sequence[Any], forms: Sequence[Form], weights: Any, space: FeatureSpace, *, classes: int
 ) -> Composite:
-    """Return the weighted mean of the probabilities of models of two classes.
+    """Return the weighted mean of the probabilities of models.
 
     Parameters
     ----------
@@ -38,14 +41,14 @@ def mean_of_chances(
     classes : int
         How many classes there are.
     """
-    if classes != 2:
-        raise UnsupportedModel(
-            f"cannot read {family} of {classes} classes: the mean of several softmaxes is not bounded here. "
-            "Explain one of its models, or vote among trees and forests only."
-        )
     share = normalised(family, weights)
-    made = [chance(family, part, form, float(weight)) for part, form, weight in zip(parts, forms, share, strict=True)]
-    return Composite(space, tuple(made), np.array([-0.5]), link="chance")
+    if classes != 2:
+        made = [
+            shares(family, part, form, float(weight)) for part, form, weight in zip(parts, forms, share, strict=True)
+        ]
+        return Composite(space, tuple(made), np.zeros(classes), link="chance")
+    each = [chance(family, part, form, float(weight)) for part, form, weight in zip(parts, forms, share, strict=True)]
+    return Composite(space, tuple(each), np.array([-0.5]), link="chance")
 
 
 def normalised(family: str, weights: Any) -> Any:
@@ -66,6 +69,19 @@ def chance(family: str, part: Any, form: Form, weight: float) -> Weighted | Curv
         return Curved(form, CLIP if form.link == "clip" else None, np.array([weight]))
     raise UnsupportedModel(
         f"cannot read {family} of {type(part).__name__}: its probability is neither a share of trees nor one sigmoid of one score. "
+        "Explain that model by itself, or leave it out."
+    )
+
+
+def shares(family: str, part: Any, form: Form, weight: float) -> Weighted | Normalised:
+    """Return what the probabilities of three or more classes, times a weight, add."""
+    if isinstance(form, TreeEnsemble) and form.link == "mean" and not form.is_regressor:
+        return Weighted(form, np.eye(form.outputs) * (weight / len(form.roots)))
+    if isinstance(form, Network | TreeEnsemble) and is_softmax(part, form):
+        classes = form.outputs if isinstance(form, TreeEnsemble) else len(form.biases[-1])
+        return softmax_of(form, np.eye(classes) * weight)
+    raise UnsupportedModel(
+        f"cannot read {family} of {type(part).__name__}: its probabilities are neither shares of trees nor one softmax of its scores. "
         "Explain that model by itself, or leave it out."
     )
 

@@ -1,7 +1,7 @@
 """Reading scikit-learn's ``StackingClassifier`` and ``StackingRegressor``: a final model over what other models report.
 
-A linear final model adds what the others report, each number times a weight: shares of trees, sigmoids, scores, predictions, votes, and
-with ``passthrough`` the columns themselves. That is a form of several models (:mod:`mace.models.ensembles.mixed`).
+A linear final model adds what the others report, each number times a weight: shares of trees, sigmoids, softmaxes, scores, predictions,
+votes, and with ``passthrough`` the columns themselves. That is a form of several models (:mod:`mace.models.ensembles.mixed`).
 
 A tree or forest as final model splits what the others report. A split of a probability that is one sigmoid is one of the score, at its
 logit; how far rounding may move that counts as rounding of the score. Scores of linear models and networks are mixtures of features;
@@ -20,8 +20,9 @@ import numpy as np
 from mace.errors import UnsupportedModel
 from mace.exact import Floats, product
 from mace.forms import Composite, Curved, Form, Network, ObliqueTrees, Part, TreeEnsemble, Voting, Weighted, divisor
-from mace.models.ensembles.calibrated_classes import SCORED
+from mace.models.ensembles.calibrated_classes import SCORED, is_softmax
 from mace.models.ensembles.mixed import chance
+from mace.models.ensembles.normalised import softmax_of
 from mace.models.ensembles.threshold import CHANCE, SCORE, Threshold, as_score
 from mace.models.ensembles.votes import shared_inputs
 from mace.models.estimator import check_no_missing, check_width
@@ -119,7 +120,7 @@ def _added(
         own = np.ascontiguousarray(weights[:, at:])
         form = Network(space, columns, (own,), (np.zeros(len(own)),), unit=head.unit)
         parts.append(Weighted(form, np.eye(len(own))))
-    made = Composite(
+    return Composite(
         space,
         tuple(parts),
         head.biases[0].astype(np.float64),
@@ -127,12 +128,6 @@ def _added(
         is_regressor=head.is_regressor,
         further_steps=weights.shape[1],
     )
-    if made.is_curved and made.outputs > 1:
-        raise UnsupportedModel(
-            f"cannot read {family} of three or more classes with sigmoids among its models. Use stack_method='decision_function' "
-            "or 'predict', or trees and forests."
-        )
-    return made
 
 
 def _part(family: str, base: Base, weights: Floats) -> Part:
@@ -150,6 +145,8 @@ def _part(family: str, base: Base, weights: Floats) -> Part:
         return Weighted(form, weights)
     if base.method == CHANCE and base.width > 1 and isinstance(form, TreeEnsemble) and form.link == "mean":
         return Weighted(form, weights / len(form.roots))
+    if base.method == CHANCE and base.width > 1 and is_softmax(base.model, form):
+        return softmax_of(form, weights)
     if base.method == CHANCE and base.width == 1:
         part = chance(family, base.model, form, 1.0)
         return (
@@ -180,7 +177,7 @@ def _has_score(base: Base) -> bool:
 
 def _unread(family: str, base: Base) -> UnsupportedModel:
     return UnsupportedModel(
-        f"cannot read {family} of {base.method} of {type(base.model).__name__}: it is no share of trees, no sigmoid of one score, "
+        f"cannot read {family} of {base.method} of {type(base.model).__name__}: it is no share of trees, no sigmoid or softmax of scores, "
         "and no score that is read. Use stack_method='predict', or another model."
     )
 

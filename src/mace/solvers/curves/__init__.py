@@ -18,8 +18,9 @@ CUTS_BOXES, IS_AUTOMATIC = False, True
 
 def supports(problem: Problem) -> str:
     """Return why the lane cannot take a problem; empty where it can."""
-    is_curved = isinstance(problem.form, Composite) and problem.form.is_curved
-    return "" if is_curved else "the model is no mean of sigmoids"
+    form = problem.form
+    is_curved = isinstance(form, Composite) and form.is_curved and form.outputs == 1 and not form.has_ratios
+    return "" if is_curved else "the model is no mean of sigmoids of two classes"
 
 
 @timed

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from mace.clock import check
 from mace.constraints.differ import CountDifferent
-from mace.forms import Alternatives, Composite, Network, Stated, clearance
+from mace.forms import Alternatives, Composite, Network, Stated, TreeEnsemble, clearance
 from mace.forms.form import box_at
 from mace.problem import Bounds, Limits, Problem
 from mace.solvers.incumbent import Incumbent
@@ -47,7 +47,7 @@ class Questions:
         self.excluded.append(CountDifferent(self.problem.space, point, 1, Fraction(0)))
         return True
 
-    def make(self, form: Composite | Network, stated: Alternatives) -> Problem:
+    def make(self, form: Composite | Network | TreeEnsemble, stated: Alternatives) -> Problem:
         """Return the question for the nearest point at which a form fulfils margins."""
 
         def ask(points: Sequence[Point]) -> list[Fraction]:
@@ -77,6 +77,7 @@ class Questions:
         return found
 
 
-def _may_reach(form: Composite | Network, point: Point, stated: Alternatives) -> bool:
+def _may_reach(form: Composite | Network | TreeEnsemble, point: Point, stated: Alternatives) -> bool:
     """Return whether a form fulfils margins at a point, or would but for the rounding of its own numbers."""
-    return clearance(form.exact_scores(point), stated) + form.rounding(box_at(point)) >= 0
+    rounding = form.rounding if isinstance(form, TreeEnsemble) else form.rounding(box_at(point))
+    return clearance(form.exact_scores(point), stated) + rounding >= 0

@@ -1,0 +1,1 @@
+"""The checker of proofs about probabilities that are divided by their sums."""
