@@ -22,6 +22,9 @@ class View(StrEnum):
         A count of features that differ from those of a point (:class:`~mace.constraints.differ.CountDifferent`).
     BUDGET
         Weights of the features that change, with a limit on their sum (:class:`~mace.constraints.budget.ChangeBudget`).
+    NEIGHBOUR
+        A distance from one row of data, with a limit (:class:`~mace.constraints.near_data.Neighbour`). A lane that takes it only has to be
+        right of a box as far as its cells tell rows apart: some of its points may fail it.
     FOREST
         A further tree ensemble that has to call the row usual (:class:`~mace.constraints.typical.Usual`).
     PIECEWISE
@@ -40,6 +43,7 @@ class View(StrEnum):
     INEQUALITIES = "a condition is more than inequalities between features"
     DIFFERENT = "a condition is no count of different features"
     BUDGET = "a condition is no limit on the number of changes"
+    NEIGHBOUR = "a condition is no limit on the distance from one row"
     FOREST = "a condition is no isolation forest"
     PIECEWISE = "a condition is not piecewise linear"
     FORMULA = "a condition has no formula"

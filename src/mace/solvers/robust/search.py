@@ -20,7 +20,7 @@ from mace.exact import float_up
 from mace.forms import Network, TreeEnsemble
 from mace.problem import LATE, SPENT, Bounds, Evidence, Limits, Problem, timed
 from mace.reductions.noise_box import inside
-from mace.reductions.regions import Region, whole_region, within_reach
+from mace.reductions.regions import Region, lies_in, whole_region, within_reach
 from mace.reductions.shifted_network import STAY, Moves, shifted
 from mace.reductions.tree_copies import NoCopies
 from mace.solvers.abilities import Choose, Lane
@@ -343,7 +343,7 @@ class RobustSearch:
                 found += [(part, tuple(self.copies.of(part, box.pinned))) for part in parts]
         # A checker measures how far a box is in rounded numbers.
         near = [each for each in found if lower is None or self._nearest(each[0]) < lower * BARELY]
-        return outermost(near, lambda each: each[0], MOST_BOXES)
+        return outermost(near, lambda outer, inner: lies_in(inner[0], outer[0]), MOST_BOXES)
 
     def _proofs(self, lower: Fraction | None, boxes: list[Closed]) -> tuple[Evidence | None, str]:
         """Return the proof that no row nearer than ``lower`` brings its copies to the goal in any box; or why there is none."""
