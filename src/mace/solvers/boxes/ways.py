@@ -22,7 +22,7 @@ ROOM = Fraction(1, 10**8)
 """Bounds are lower by this, so that a checker, which rounds ways down, can close what they close."""
 
 
-UNITS = 2.0**40
+LENGTH_UNITS = 2.0**40
 """Lengths are compared in units of one of so many, so that rows that are equally far stay in order."""
 
 
@@ -53,7 +53,7 @@ class Ways:
     def lengths(self) -> Floats:
         """How far each row is from the factual, in whole units that are coarse enough for a checker to know them as well."""
         metric, unit = self.condition.metric.up_to_one()
-        return np.asarray(np.rint(self.condition.measures(self.changes) / unit**metric.power * UNITS))
+        return np.asarray(np.rint(self.condition.measures(self.changes) / unit**metric.power * LENGTH_UNITS))
 
     def floor(self, region: Region, rows: Ints, least: Floats, needed: Flags) -> Fraction:
         """Return a bound on the distance of a row of a box that fulfils the condition with some rows of the data.

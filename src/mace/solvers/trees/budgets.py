@@ -24,12 +24,12 @@ from mace.space import Categorical
 if TYPE_CHECKING:
     from mace.solvers.trees.parts import TreePart
 
-SHARES = 2.0**36
+BUDGET_SHARES = 2.0**36
 MOST_SHARES = 2.0**8
 """What is spent of a row's limit is a multiple of one of so many shares of it, and at most so many limits: sums are exact."""
 
 
-class Budgets:
+class CellBudgets:
     """The budgets of a question: of changes, of distances from rows, and of ways over a point to these.
 
     Attributes
@@ -78,7 +78,7 @@ class Budgets:
             ]
             made, limits = np.concatenate([made, ways]), np.concatenate([limits, limits])
         shares = np.minimum(made, MOST_SHARES * limits) / limits
-        return np.concatenate([changed, np.floor(shares * SHARES) / SHARES])
+        return np.concatenate([changed, np.floor(shares * BUDGET_SHARES) / BUDGET_SHARES])
 
     @staticmethod
     def _costs(neighbour: Neighbour, feature: Ints, low: Floats, high: Floats) -> Floats:

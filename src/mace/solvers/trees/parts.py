@@ -14,7 +14,7 @@ from mace.problem import Problem
 from mace.solvers.domains import allowed_values
 from mace.solvers.missing import Patterns
 from mace.solvers.trees import kernels
-from mace.solvers.trees.budgets import Budgets, least_radius, thrifty_cells
+from mace.solvers.trees.budgets import CellBudgets, least_radius, thrifty_cells
 from mace.solvers.trees.grid import Floats, Ints, make_grid
 from mace.solvers.trees.prepared import Values, allowed_ends, margin_values, prepared
 from mace.solvers.trees.question import needs_refining, plain_view, refined_view
@@ -66,7 +66,7 @@ class Tables:
         self.made = made
         self.grid = make_grid(self.form, strays) if strays else made.grid
         self.conditions = conditions = [c for c in problem.conditions if isinstance(c, CountDifferent)]
-        self.budgets = Budgets(problem)
+        self.budgets = CellBudgets(problem)
         self.allowed = allowed_values(problem) if problem.conditions else made.free
         if problem.conditions and needs_refining(self.allowed, problem, conditions):
             self.view = refined_view(self.grid, problem, self.allowed, conditions)
