@@ -200,7 +200,7 @@ class Limits:
     """What bounds a search: a deadline (``time.monotonic``), who is told of progress, and whether the proof is recorded.
 
     With ``any_point`` any valid point will do, and a lane may end at the first; one that does not gives the nearest. After ``effort`` nodes
-    a lane that counts its nodes stops, with the reason ``SPENT``.
+    a lane that counts its nodes stops, with the reason ``SPENT``. Of points that are not nearer than ``within`` a lane need find none.
     """
 
     deadline: float = math.inf
@@ -208,6 +208,7 @@ class Limits:
     record: bool = False
     any_point: bool = False
     effort: float = math.inf
+    within: Fraction | None = None
 
     @classmethod
     def of(

@@ -143,6 +143,24 @@ def widened_box(data: Data, rng: np.random.Generator) -> None:
         boxes[int(rng.integers(len(boxes)))]["ranges"] = {}
 
 
+def _boxes_near_rows(data: Data) -> list[Data]:
+    """Return the boxes of a proof that are about points near rows of data alone."""
+    return [box for box in (data["evidence"] or {}).get("boxes", ()) if box.get("neighbours")]
+
+
+def forgotten_rows(data: Data, rng: np.random.Generator) -> None:
+    """Say of a proof that is about points near some rows that it is about all points of its box."""
+    for box in _boxes_near_rows(data):
+        del box["neighbours"]
+
+
+def other_rows(data: Data, rng: np.random.Generator) -> None:
+    """Say of proofs that are about points near a row that they are about those near another one."""
+    count = len(_near(data)[0]["rows"]) if _near(data) else 0
+    for box in _boxes_near_rows(data):
+        box["neighbours"] = sorted([number, (row + 1) % count] for number, row in box["neighbours"])
+
+
 def other_question(data: Data, rng: np.random.Generator) -> None:
     """Say that a box's proof is about a forest, or that it is not."""
     for box in data["evidence"].get("boxes", []):
@@ -203,6 +221,8 @@ def no_forest(data: Data, rng: np.random.Generator) -> None:
 CHANGES = (
     dropped_box,
     widened_box,
+    forgotten_rows,
+    other_rows,
     other_question,
     raised_lower,
     nothing_possible,

@@ -157,6 +157,52 @@ def count_program(metrics: Sequence[PartsMetric], limit: Fraction, *, written: b
     return syntax.Program(space.names, syntax.sequence([*steps, syntax.Return(syntax.total(near))]))
 
 
+@dataclass(frozen=True, eq=False)
+class Neighbour(Condition):
+    """One row of the data lies within the radius: part of ``near_data`` once it is decided which rows are neighbours."""
+
+    data: Neighbours
+    row: int
+
+    @cached_property
+    def alone(self) -> Neighbours:
+        """The same as a count of one row."""
+        return replace(self.data, rows=(self.data.rows[self.row],), least=1)
+
+    def holds(self, values: Values) -> bool:
+        """Measure the distance."""
+        return self.alone.holds(values)
+
+    def formula(self, prefix: str) -> syntax.Guard:
+        """Return the characteristic formula of the distance with its result bounded."""
+        return self.alone.formula(prefix)
+
+    def why_not(self, view: View, space: FeatureSpace) -> str:
+        """Return why the distance cannot be taken in a view."""
+        return "" if view is View.NEIGHBOUR else self.alone.why_not(view, space)
+
+    @property
+    def most(self) -> float:
+        """What the costs of the features of a row within the radius add up to at most."""
+        return float(self.data.limit) + self.data.unsure
+
+    def least_costs(self, j: int, low: Floats, high: Floats) -> Floats:
+        """Return what the values from ``low`` to ``high`` of a feature cost at least, in floats; NaN is missing.
+
+        What counts is a sum over features; a maximum over them does not.
+        """
+        data, own = self.data, self.data.numbers[self.row, j]
+        costs, is_gone = data.metric.costs, np.isnan(low)
+        if np.isnan(own):
+            moved = np.where(is_gone, 0.0, 1.0)
+        elif data.is_category[j]:
+            moved = np.where(is_gone, 1.0, (low != own) * float(data.scales[j] > 0))
+        else:
+            moved = np.where(is_gone, 1.0, np.maximum(np.maximum(low - own, own - high), 0.0) * data.scales[j])
+        cost = costs.jump[j] + (costs.slope[j] + costs.square[j] * moved) * moved
+        return np.asarray(np.where(moved > 0, cost, 0.0))
+
+
 @dataclass(frozen=True)
 class NearData:
     """At least ``k`` rows of a data set lie within ``radius`` of the counterfactual."""

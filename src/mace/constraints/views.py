@@ -24,6 +24,9 @@ class View(StrEnum):
         That some of a few features change (:class:`~mace.constraints.differ.SomeChange`).
     BUDGET
         Weights of the features that change, with a limit on their sum (:class:`~mace.constraints.budget.ChangeBudget`).
+    NEIGHBOUR
+        A distance from one row of data, with a limit (:class:`~mace.constraints.near_data.Neighbour`). A lane that takes it only has to be
+        right of a box as far as its cells tell rows apart: some of its points may fail it.
     FOREST
         A further tree ensemble that has to call the row usual (:class:`~mace.constraints.typical.Usual`).
     PIECEWISE
@@ -43,6 +46,7 @@ class View(StrEnum):
     DIFFERENT = "a condition is no count of different features"
     SOME_CHANGE = "a condition is not that one of some features changes"
     BUDGET = "a condition is no limit on the number of changes"
+    NEIGHBOUR = "a condition is no limit on the distance from one row"
     FOREST = "a condition is no isolation forest"
     PIECEWISE = "a condition is not piecewise linear"
     FORMULA = "a condition has no formula"

@@ -32,6 +32,8 @@ def in_units(
         report = limits.on_progress
         if report is not None:
             limits = replace(limits, on_progress=lambda low, high, calls: report(low * unit, high * unit, calls))
+        if limits.within is not None:
+            limits = replace(limits, within=limits.within / unit)
         found = solve(asked, limits, *args, **options)
         upper = None if found.point is None else problem.distance(found.point)
         return replace(found, lower=found.lower * unit, upper=upper)

@@ -17,6 +17,7 @@ from mace.certify.boxes.ranges import Span
 from mace.certify.proofs import check_box
 from mace.certify.verdict import Progress, Refuted
 from mace.constraints.condition import GuardCondition
+from mace.constraints.near_data import Neighbour, Neighbours
 from mace.constraints.typical import USUAL, Usual
 from mace.distances import PartsMetric
 from mace.language import syntax
@@ -29,10 +30,11 @@ def check(problem: Problem, lower: Fraction | None, evidence: dict[str, Any], pr
     if not isinstance(problem.metric, PartsMetric):
         raise Refuted("evidence: a proof by boxes is about norms")
     boxes = [read_box(problem, entry["ranges"]) for entry in evidence["boxes"]]
-    check_cover(problem, lower, boxes)
+    rows = [read_neighbours(problem, entry.get("neighbours", [])) for entry in evidence["boxes"]]
+    check_cover(problem, lower, boxes, rows)
     for number, (box, entry) in enumerate(zip(boxes, evidence["boxes"], strict=True)):
         about = problem if entry.get("forest") is None else _about_forest(problem, entry["forest"])
-        check_box(number, inside(about, box), lower, entry["proof"])
+        check_box(number, near(inside(about, box), rows[number]), lower, entry["proof"])
         progress((number + 1) / len(boxes))
 
 
@@ -57,6 +59,22 @@ def read_box(problem: Problem, ranges: dict[str, Any]) -> Box:
     return tuple(
         _read_span(feature, ranges[name]) if name in ranges else None for name, feature in problem.space.items()
     )
+
+
+def read_neighbours(problem: Problem, pairs: list[list[int]]) -> frozenset[tuple[int, int]]:
+    """Return the rows of data that all points of an entry of the evidence are near: the number of each ``near_data``, and the row's."""
+    known = [len(condition.rows) for condition in problem.conditions if isinstance(condition, Neighbours)]
+    found = frozenset((int(number), int(row)) for number, row in pairs)
+    if any(not (0 <= number < len(known) and 0 <= row < known[number]) for number, row in found):
+        raise Refuted("evidence.boxes: there is no such row of near_data")
+    return found
+
+
+def near(problem: Problem, rows: frozenset[tuple[int, int]]) -> Problem:
+    """Return a problem about the points that are near some rows of data."""
+    data = [condition for condition in problem.conditions if isinstance(condition, Neighbours)]
+    made = [Neighbour(data[number], row) for number, row in sorted(rows)]
+    return replace(problem, conditions=(*problem.conditions, *made))
 
 
 def inside(problem: Problem, box: Box) -> Problem:

@@ -5,7 +5,7 @@ Under ``near_data`` the pieces are also branched on whether a row of the data is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -35,13 +35,17 @@ Box = tuple[Span | None, ...]
 """A span for each feature; ``None`` where all of the feature's domain is meant."""
 
 
-def check_cover(problem: Problem, lower: Fraction | None, boxes: list[Box]) -> None:
-    """Raise unless it is shown that every row nearer than ``lower`` that fulfils the conditions lies in a box."""
+Neighbourhood = frozenset[tuple[int, int]]
+"""Rows of data that all points of a box are near: the number of each ``near_data``, and the row's."""
+
+
+def check_cover(problem: Problem, lower: Fraction | None, boxes: list[Box], near: Sequence[Neighbourhood] = ()) -> None:
+    """Raise unless it is shown that every row nearer than ``lower`` that fulfils the conditions lies in a box, and is ``near`` its rows."""
     axes = make_axes(problem, [np.empty(0)] * len(problem.space))
     whole = tuple(map(_whole, problem.space.values(), axes))
     if all(not span.is_empty for span in whole):
         full = [tuple(span or every for span, every in zip(box, whole, strict=True)) for box in boxes]
-        _Cover(problem, axes, lower, _Boxes(list(problem.space.values()), full)).run(whole)
+        _Cover(problem, axes, lower, _Boxes(list(problem.space.values()), full, near)).run(whole)
 
 
 def span_of_levels(levels: Iterable[Any], missing: bool) -> Span:
@@ -60,8 +64,9 @@ def _whole(feature: Feature, axis: CellAxis) -> Span:
 class _Boxes:
     """Boxes as arrays, so that a piece is compared with all of them at once."""
 
-    def __init__(self, features: list[Feature], boxes: list[Piece]) -> None:
+    def __init__(self, features: list[Feature], boxes: list[Piece], near: Sequence[Neighbourhood]) -> None:
         shape = (len(boxes), len(features))
+        self.near = near or [frozenset()] * len(boxes)
         self.each = boxes
         self.low: Floats = np.array([[span.low for span in box] for box in boxes]).reshape(shape)
         self.high: Floats = np.array([[span.high for span in box] for box in boxes]).reshape(shape)
@@ -81,6 +86,16 @@ class _Boxes:
                 shares = np.maximum(self.low[some, j], span.low) <= np.minimum(self.high[some, j], span.high)
             some = some[shares | (self.missing[some, j] & span.missing)]
         return some
+
+    def open_to(self, some: Ints, sets: tuple[NeighbourSet, ...]) -> tuple[Ints, Ints]:
+        """Return those of some boxes that hold every point of a piece that has its neighbours, and those that may once these are chosen."""
+        if not any(self.near[k] for k in some):
+            return some, some
+        needed = {(number, int(row)) for number, left in enumerate(sets) for row in left.needed}
+        alive = {(number, int(row)) for number, left in enumerate(sets) for row in left.alive}
+        may = np.array([self.near[k] <= alive for k in some], dtype=bool)
+        now = np.array([self.near[k] <= needed for k in some], dtype=bool)
+        return some[now], some[may]
 
     def left_out(self, piece: Piece, some: Ints) -> Flags:
         """Return the features, boxes x features, of which some boxes do not hold all that a piece does."""
@@ -131,15 +146,15 @@ class _Cover:
             if left is None:
                 continue
             piece, sets = left
-            near = self.boxes.meeting(piece, near)
-            outside = self.boxes.left_out(piece, near)
+            now, near = self.boxes.open_to(self.boxes.meeting(piece, near), sets)
+            outside = self.boxes.left_out(piece, now)
             if not outside.any(axis=1).all():
                 continue
             choices = self._choices(sets)
             if choices:
                 pending += [(piece, near, choice) for choice in choices]
                 continue
-            cut = self._along_a_box(piece, near, outside) if len(near) else self._somewhere(piece)
+            cut = self._along_a_box(piece, now, outside) if len(now) else self._somewhere(piece)
             pending += [(part, near, sets) for part in cut]
 
     # ---- neighbours

@@ -32,6 +32,9 @@ LARGEST_WHOLE = 2.0**53
 BEYOND_EVERY_DISTANCE = 4 * SCALE
 """More than any distance costs, and more than any two distances cost together."""
 
+COARSE = SCALE // 2**40
+"""In these units rows that are equally far are, however their costs were rounded; the search takes them in the same order."""
+
 MORE = 1 + 2.0**-40
 LESS = 1 - 2.0**-40
 """A reach is made of a few roundings, each of at most 2^-53 of it."""
@@ -74,7 +77,8 @@ class DataRows:
         each = [self._between(j, own[0, j], np.arange(len(self.numbers))) for j in range(len(self.features))]
         self.home_add, self.home_top = (np.column_stack([pair[part] for pair in each]) for part in (0, 1))
         self.home = own[0]
-        self.order = np.argsort(self.home_add.sum(axis=1) + self.home_top.max(axis=1), kind="stable")
+        home = self.home_add.sum(axis=1) + self.home_top.max(axis=1)
+        self.order = np.argsort((home + COARSE // 2) // COARSE, kind="stable")
 
     def start(self) -> NeighbourSet:
         """Return every row as one that may be a neighbour, and none as one that must be."""

@@ -8,6 +8,7 @@ it at a cost below ``lower``,
 - the greatest gains of the trees add up to less than the goal needs; or
 - too few features may differ from an earlier counterfactual; or
 - the features that every point of it changes exceed a budget; or
+- no point of it is near the rows of data that it must be near (:mod:`mace.certify.trees.near_rows`); or
 - prices show it (:mod:`mace.certify.trees.prices`); or
 - each tree has a single one left: the model's output is one constant on what remains of the box, and the real model, asked there, refuses.
 
@@ -30,6 +31,7 @@ from mace.certify.trees.budgets import Budgets
 from mace.certify.trees.cells import CellAxis, cells_within, costs_at, make_axes, threshold
 from mace.certify.trees.ensembles import CHUNK, Decisions
 from mace.certify.trees.leaves import Leaves, NodeGains, Nodes, cheapest_of_sets, reachable_leaves, split_nodes
+from mace.certify.trees.near_rows import NearRows
 from mace.certify.trees.prices import PricedBranching, Prices
 from mace.certify.trees.proof import ProofPart, ProofTree, read
 from mace.certify.trees.steps import PriceSteps, Standing, within_ball
@@ -156,6 +158,7 @@ class Walk:
         self.trees = trees
         self.at_least = [count.features for count in counts(problem.conditions)]
         self.budgets = Budgets(problem, axes, missing, leaves)
+        self.rows = NearRows(problem, axes, missing, limit, self._lost())
 
     def run(self, proof: ProofTree, part: ProofPart, progress: Progress) -> dict[Point, int]:
         """Walk down a branching; return the points, each with its node, that only the real model can refuse."""
@@ -278,8 +281,10 @@ class Walk:
 
     def _narrow(self, box: LeafBox) -> LeafBox | None:
         """Return a box without the leaves that cannot be part of the goal; ``None`` where it holds no counterfactual at all."""
-        if not self._may_differ(box):
+        near = self._near_rows(box) if self.rows.count else box
+        if near is None or not self._may_differ(near):
             return None
+        box = near
         affords = self.budgets.kept_by(box.leaves, box.low, box.high, box.inside)
         if not affords.all():
             box = replace(box, leaves=box.leaves[affords], add=box.add[affords], top=box.top[affords])
@@ -298,6 +303,16 @@ class Walk:
         if len(np.unique(tree[useful])) < self.trees:
             return None
         return replace(box, leaves=box.leaves[useful], add=box.add[useful], top=box.top[useful])
+
+    def _near_rows(self, box: LeafBox) -> LeafBox | None:
+        """Return the part of a box whose points may be near the rows that they must be near; ``None`` where there is none."""
+        left = self.rows.shrunk(box.low, box.high, box.inside)
+        if left is None:
+            return None
+        kept, add, top = self.rows.kept_by(self.all, box.leaves, left)
+        return replace(
+            box, low=left.low, high=left.high, inside=left.inside, leaves=box.leaves[kept], add=add[kept], top=top[kept]
+        )
 
     def _may_differ(self, box: LeafBox) -> bool:
         """Return whether the box leaves room within the ball to differ from every earlier counterfactual, each taken alone."""
@@ -332,6 +347,11 @@ class Walk:
         ranges = [j for j, axis in enumerate(self.axes) if not axis.is_set and not self.missing[j]]
         if (low[ranges] > high[ranges]).any() or not all(kept.any() for kept in inside.values()):
             return None
+        if self.rows.count:
+            left = self.rows.shrunk(low, high, inside)
+            if left is None:
+                return None
+            low, high, inside = left.low, left.high, left.inside
         shared = replace(box, low=low, high=high, inside=inside)
         cells = [
             int(cheapest_of_sets(axis, inside[j][None])[0]) if axis.is_set else int(np.clip(axis.own, low[j], high[j]))

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from mace.clock import OutOfTime
 from mace.exact import float_down, float_up
 from mace.problem import INTERRUPTED, LATE, Bounds
-from mace.reductions.regions import Region, lies_in
+from mace.reductions.regions import Region
 from mace.solvers.incumbent import Incumbent
 from mace.solvers.witness import is_finite
 
@@ -93,14 +93,14 @@ class BestFirst(Generic[Node]):
         return self.incumbent.infeasible(notes=notes) if is_empty else self.incumbent.bounds(doubt=doubt, notes=notes)
 
 
-def outermost(items: Sequence[Item], region_of: Callable[[Item], Region], most: int) -> list[Item]:
-    """Return items without those whose box lies in the box of another; all of them where they are more than ``most``."""
+def outermost(items: Sequence[Item], holds: Callable[[Item, Item], bool], most: int) -> list[Item]:
+    """Return items without those that another one ``holds``; all of them where they are more than ``most``."""
     if len(items) > most:
         return list(items)
     kept: list[Item] = []
     for item in items:
-        if not any(lies_in(region_of(item), region_of(other)) for other in kept):
-            kept = [other for other in kept if not lies_in(region_of(other), region_of(item))]
+        if not any(holds(other, item) for other in kept):
+            kept = [other for other in kept if not holds(item, other)]
             kept.append(item)
     return kept
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from mace.constraints.condition import Values
+from mace.constraints.near_data import Neighbour
 from mace.problem import Evidence
 from mace.reductions.regions import Region
 from mace.registry import Registry
@@ -30,6 +31,10 @@ class Left:
         The tree lane's proof of the floor, or that there is no such row, where it has one.
     forest : int, optional
         The number of the isolation forest that the proof is about.
+    neighbours : tuple of Neighbour
+        The rows of data that are near every row of the box that counts; lanes that take such conditions are asked with them.
+    is_undecided : bool
+        Whether the box is branched on without a point of it, because it is still to be chosen which rows of data are near.
     """
 
     region: Region | None
@@ -37,6 +42,8 @@ class Left:
     floor: Fraction = Fraction(0)
     proof: Evidence | None = None
     forest: int | None = None
+    neighbours: tuple[Neighbour, ...] = ()
+    is_undecided: bool = False
 
 
 class Cut(Protocol):

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
 from mace.constraints.condition import Values
-from mace.constraints.near_data import Neighbours
+from mace.constraints.near_data import Neighbour, Neighbours
 from mace.exact import Flags, Floats, Ints
 from mace.problem import Limits, Problem
 from mace.reductions.regions import Range, Region
 from mace.solvers.boxes.branching import NARROWEST_CUT, branch_at, next_value
 from mace.solvers.boxes.cuts import Branch, Left
-from mace.solvers.boxes.ways import Ways
-from mace.space import Point, Value
+from mace.solvers.boxes.ways import CLOSE, Ways
+from mace.space import Integer, Point, Real, Value
+
+MOVES_EACH = 4
+"""A point is moved toward rows at most so often for each of its features."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,9 @@ class NeighboursCut:
                 if left[name].is_empty:
                     return Left(None, self)
         kept = region if all(left[name] is each for name, each in region.items()) else left
-        return Left(kept, replace(self, alive=alive), self.ways.floor(region, rows[near], least[near], needed[near]))
+        floor = self.ways.floor(region, rows[near], least[near], needed[near])
+        neighbours = tuple(Neighbour(self.condition, int(row)) for row in np.flatnonzero(self.needed))
+        return Left(kept, replace(self, alive=alive), floor, neighbours=neighbours, is_undecided=not self.has_enough)
 
     def _within(self, j: int, left: Range, own: Floats, reach: Floats) -> Range:
         """Return what is left of one feature where some row is near enough; all of it where even a change of 1 is near enough."""
@@ -139,8 +145,7 @@ class NeighboursCut:
     def _sides(self) -> tuple[NeighboursCut, NeighboursCut]:
         """Return the condition with the row nearest to the factual as a neighbour, and without."""
         free = np.flatnonzero(self.alive & ~self.needed)
-        far = self.condition.measures(self.ways.changes)[free]
-        row = free[int(np.argmin(far))]
+        row = free[int(np.argmin(self.ways.lengths[free]))]
         one = np.arange(len(self.alive)) == row
         with_row = replace(self, alive=self.alive & self.ways.meets(int(row)), needed=self.needed | one)
         return with_row, replace(self, alive=self.alive & ~one)
@@ -175,6 +180,12 @@ class NeighboursCut:
 
     def repaired(self, point: Point) -> Iterator[Point]:
         """Yield points near one that fails at which the condition may hold: moved to the nearest rows, feature by feature."""
+        near_all = self._near_all(point) if self.has_enough else None
+        if near_all is not None:
+            yield near_all
+            yield from self._finer(near_all)
+            if self.condition.least > 1:
+                return
         changes = self.condition.changes(point)
         measures = np.where(self.needed if self.has_enough else self.alive, self.condition.measures(changes), np.inf)
         for row in np.argsort(measures, kind="stable")[: self.condition.least]:
@@ -185,6 +196,89 @@ class NeighboursCut:
                     yield tuple(moved)
                     moved[j] = own[j]
             yield own
+
+    def _near_all(self, point: Point) -> Point | None:
+        """Return a point moved to within the radius of every row that must be a neighbour, and back as far as that allows."""
+        moved, rows = point, np.flatnonzero(self.needed)
+        for _ in range(MOVES_EACH * len(point)):
+            changes = self.condition.changes(moved, rows)
+            excess = self.condition.measures(changes) - self.limit
+            worst = int(np.argmax(excess))
+            if excess[worst] <= 0:
+                return self._moved_back(moved, self._coarse_first)
+            j = self._best_move(changes, excess, worst, moved)
+            if j is None:
+                return None
+            moved = (*moved[:j], self._toward(j, int(rows[worst]), moved), *moved[j + 1 :])
+        return None
+
+    def _best_move(self, changes: Floats, excess: Floats, worst: int, point: Point) -> int | None:
+        """Return the feature that leaves rows the least excess when it moves toward the one that lies too far, no farther than needed."""
+        numbers, ordered = self.condition.numbers[self.needed], ~self.condition.is_category
+        at = np.array([np.nan if value is None else float(value) for value in point])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(ordered, np.minimum(excess[worst] / (self.slope * changes[worst]), 1.0), 1.0)
+            to = at + share * (numbers[worst] - at)
+            after = np.where(ordered, np.abs(numbers - to) * self.condition.scales, numbers != to)
+        after = np.where(np.isnan(after), changes, after)
+        costs = self.condition.metric.costs
+        added = costs.jump * ((after > 0) * 1.0 - (changes > 0)) + self.slope * (after - changes)
+        added += costs.square * (after * after - changes * changes)
+        left = np.maximum(excess[:, None] + added, 0.0).sum(axis=0)
+        left = np.where(changes[worst] > 0, left, np.inf)
+        best = int(np.argmin(left))
+        return best if left[best] < np.maximum(excess, 0.0).sum() else None
+
+    def _finer(self, point: Point) -> Iterator[Point]:
+        """Yield points near one that is near every row: one number a few steps farther from the factual or nearer to it, and others made up
+        for that, the finest last."""
+        features, rows = list(self.problem.space.values()), np.flatnonzero(self.needed)
+        for j in self._coarse_first[:-1]:
+            value, own, feature = point[j], self.problem.factual[j], features[j]
+            if value is None or own is None or value == own or not isinstance(feature, Integer):
+                continue
+            for steps in (1, 2, 3, -1, -2, -3):
+                moved = value + (steps if value > own else -steps) * (feature.step or 1)
+                if feature.low <= moved <= feature.high:
+                    other = self._balanced((*point[:j], moved, *point[j + 1 :]), j, rows)
+                    if (self.condition.measures(self.condition.changes(other, rows)) <= self.limit).all():
+                        yield other
+
+    def _balanced(self, point: Point, moved: int, rows: Ints) -> Point:
+        """Return a point of which one feature was moved with the finest moved toward the row that is too far, or others back."""
+        measures = self.condition.measures(self.condition.changes(point, rows))
+        worst, fine = int(np.argmax(measures)), self._coarse_first[-1]
+        if measures[worst] > self.limit:
+            return (*point[:fine], self._toward(fine, int(rows[worst]), point), *point[fine + 1 :])
+        return self._moved_back(point, [j for j in self._coarse_first if j != moved])
+
+    def _moved_back(self, point: Point, order: Iterable[int]) -> Point:
+        """Return a point with its numbers moved toward the factual, one after the other, as far as its neighbours allow."""
+        rows = np.flatnonzero(self.needed)
+        for j in order:
+            value, own = point[j], self.problem.factual[j]
+            if value is None or own is None or value == own:
+                continue
+            slack = self.limit - float(self.condition.measures(self.condition.changes(point, rows)).max()) - CLOSE
+            step = max(slack, 0.0) / self.slope[j] / self.condition.scales[j]
+            goal = own if step >= abs(own - value) else value + step if own > value else value - step
+            back = next_value(self.problem, j, Fraction(goal), up=own < value) if goal != own else own
+            point = (*point[:j], back, *point[j + 1 :])
+        return point
+
+    @cached_property
+    def _coarse_first(self) -> list[int]:
+        """The ordered features whose changes count, those first whose next value is farthest."""
+        features = list(self.problem.space.values())
+        size = {
+            j: self.slope[j]
+            * self.condition.scales[j]
+            * float(getattr(features[j], "step", None) or not isinstance(features[j], Real))
+            for j in np.flatnonzero(
+                ~self.condition.is_category & (self.slope > 0) & (self.condition.scales > 0)
+            ).tolist()
+        }
+        return sorted(size, key=lambda j: -size[j])
 
     def _toward(self, j: int, row: int, point: Point) -> Value:
         """Return one feature's value moved toward a row's, no farther than needed."""

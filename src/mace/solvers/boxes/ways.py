@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -19,6 +20,10 @@ CLOSE = 1e-9
 
 ROOM = Fraction(1, 10**8)
 """Bounds are lower by this, so that a checker, which rounds ways down, can close what they close."""
+
+
+LENGTH_UNITS = 2.0**40
+"""Lengths are compared in units of one of so many, so that rows that are equally far stay in order."""
 
 
 class Ways:
@@ -43,6 +48,12 @@ class Ways:
         self.is_linear = bool((own.costs.slope > 0).all())
         self._direct: dict[int, Fraction] = {}
         self._meets: dict[int, Flags] = {}
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """How far each row is from the factual, in whole units that are coarse enough for a checker to know them as well."""
+        metric, unit = self.condition.metric.up_to_one()
+        return np.asarray(np.rint(self.condition.measures(self.changes) / unit**metric.power * LENGTH_UNITS))
 
     def floor(self, region: Region, rows: Ints, least: Floats, needed: Flags) -> Fraction:
         """Return a bound on the distance of a row of a box that fulfils the condition with some rows of the data.

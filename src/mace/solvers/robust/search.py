@@ -22,7 +22,7 @@ from mace.exact import float_up
 from mace.forms import Network, TreeEnsemble
 from mace.problem import LATE, SPENT, Bounds, Evidence, Limits, Problem, timed
 from mace.reductions.noise_box import inside
-from mace.reductions.regions import Region, whole_region, within_reach
+from mace.reductions.regions import Region, lies_in, whole_region, within_reach
 from mace.reductions.shifted_network import STAY, Moves, shifted
 from mace.reductions.tree_copies import NoCopies
 from mace.solvers.abilities import Choose, Lane
@@ -344,7 +344,7 @@ class RobustSearch:
                 parts = islice(self._parts_nearer(box.region, lower), MOST_BOXES + 1)
                 found += [(part, tuple(self.copies.of(part, box.pinned))) for part in parts]
         near = [each for each in found if self._may_be_nearer(each[0], lower)]
-        return outermost(near, lambda each: each[0], MOST_BOXES)
+        return outermost(near, lambda outer, inner: lies_in(inner[0], outer[0]), MOST_BOXES)
 
     def _parts_nearer(self, region: Region, lower: Fraction | None) -> Iterator[Region]:
         """Yield the parts of a box in which no offset leads out of the domain of some rows only, without those that are too far."""

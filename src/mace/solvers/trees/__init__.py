@@ -23,7 +23,7 @@ from mace.solvers.trees.leaf_rows import leaf_rows
 from mace.solvers.trees.search import TreeSearch
 from mace.space import Point
 
-TAKES = (View.DOMAINS, View.DIFFERENT, View.SOME_CHANGE, View.BUDGET, View.FOREST)
+TAKES = (View.DOMAINS, View.DIFFERENT, View.SOME_CHANGE, View.BUDGET, View.NEIGHBOUR, View.FOREST)
 CUTS_BOXES = IS_AUTOMATIC = GOES_BY_FORM = True
 MOST_ON_GRIDS = math.inf
 

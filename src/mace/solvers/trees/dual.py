@@ -48,15 +48,16 @@ from mace.solvers.trees.kernels import (
     KernelGoal,
     LeafTable,
     Trees,
-    branch_to_differ,
+    branch_to_fulfil,
     can_differ,
     cheapest_level,
     cost_of,
     cost_parts,
     distinguishes,
     evaluate_nearest,
-    failed_condition,
     is_counterfactual,
+    least_level_spent,
+    least_spent,
     score_point,
 )
 
@@ -379,8 +380,23 @@ def shrink(limit, box, alive, near, cells):
 
     A cell goes where the cheapest point of the box that has it costs ``limit`` or more, or exceeds a budget.
     """
-    lo, hi, mask, off, add, cell_top = box.lo, box.hi, box.mask, cells.off, cells.add, cells.top
+    lo, hi, mask, off, add, cell_top, spend = box.lo, box.hi, box.mask, cells.off, cells.add, cells.top, cells.spend
     features = lo.shape[0]
+    least = np.empty(features)
+    for b in range(cells.most.shape[0]):
+        room = cells.most[b]
+        for j in range(features):
+            least[j] = FAR
+            for c in range(off[j] + lo[j], off[j] + hi[j] + 1):
+                if alive[c]:
+                    least[j] = min(least[j], spend[b, c])
+            room -= least[j]
+        if room < 0.0:
+            return np.inf
+        for j in range(features):
+            for c in range(off[j] + lo[j], off[j] + hi[j] + 1):
+                if spend[b, c] > room + least[j]:
+                    alive[c] = 0
     for j in range(features):
         f = off[j]
         best = FAR
@@ -395,16 +411,6 @@ def shrink(limit, box, alive, near, cells):
     distance = total + first
     if distance >= limit:
         return distance
-    for b in range(cells.most.shape[0]):
-        room = cells.most[b]
-        for j in range(features):
-            room -= cells.spend[b, off[j] + near[j]]
-        if room < 0.0:
-            return np.inf
-        for j in range(features):
-            for c in range(off[j] + lo[j], off[j] + hi[j] + 1):
-                if cells.spend[b, c] > room + cells.spend[b, off[j] + near[j]]:
-                    alive[c] = 0
     for j in range(features):
         f = off[j]
         # What the other features cost at least: a sum, and a maximum.
@@ -821,25 +827,22 @@ def enter_child(d, side, cells, boxes):
 
 
 @kernel
-def affords(i, t, near, leaves, cells, pairs):
-    """Return whether the nearest point of a box, moved into a leaf of tree t that meets the box, keeps every budget, each taken alone."""
-    off, own, spend = cells.off, cells.own, cells.spend
+def affords(i, t, box, leaves, cells, pairs):
+    """Return whether some point of a box in a leaf of tree t that meets it keeps each budget, taken alone."""
+    off, spend = cells.off, cells.spend
     for b in range(cells.most.shape[0]):
         room = cells.most[b]
-        for j in range(near.shape[0]):
-            room -= spend[b, off[j] + near[j]]
+        for j in range(box.lo.shape[0]):
+            room -= least_spent(b, j, box, cells)
         for p in range(pairs.of_tree[t], pairs.of_tree[t + 1]):
             j = pairs.feature[p]
             if cells.is_mask[j]:
-                levels = leaves.box_mask[i, cells.mask_of[j]]
-                if levels >> near[j] & 1:
-                    continue
-                c = own[j] if levels >> own[j] & 1 else cheapest_level(levels, j, off, cells.add, cells.top)
+                both = box.mask[j] & leaves.box_mask[i, cells.mask_of[j]]
+                forced = least_level_spent(both, b, j, off, spend)
             else:
-                if leaves.box_lo[i, j] <= near[j] <= leaves.box_hi[i, j]:
-                    continue
-                c = min(max(own[j], leaves.box_lo[i, j]), leaves.box_hi[i, j])
-            room -= max(0.0, spend[b, off[j] + c] - spend[b, off[j] + near[j]])
+                low, high = max(leaves.box_lo[i, j], box.lo[j]), min(leaves.box_hi[i, j], box.hi[j])
+                forced = spend[b, off[j] + min(max(cells.thrifty[b, j], low), high)]
+            room -= forced - least_spent(b, j, box, cells)
         if room < 0.0:
             return False
     return True
@@ -897,7 +900,7 @@ def filter_leaves(d, limit, distance, slack, is_first, leaves, cells, pairs, box
                     c = min(max(own[j], a), b)
                 total += max(0.0, add[f + c] - add[f + near[j]])
                 peak = max(peak, top[f + c])
-            if total + peak < limit and (budgets == 0 or affords(i, t, near, leaves, cells, pairs)):
+            if total + peak < limit and (budgets == 0 or affords(i, t, CellBox(lo, hi, mask), leaves, cells, pairs)):
                 arena[write] = i
                 write += 1
         if write == kept:
@@ -1055,11 +1058,10 @@ def branch(d, state, ball, boxes, work, scores):
     if outcome == COUNTERFACTUAL:
         # No point of the box is nearer.
         return False
-    failed = failed_condition(near, cells)
     if is_constant:
         # The score is one constant on the box: only a condition can still tell its points apart.
-        return failed >= 0 and outcome != IMPOSSIBLE and branch_to_differ(d, failed, cells, boxes)
-    if outcome == REFUSED and branch_to_differ(d, failed, cells, boxes):
+        return outcome != IMPOSSIBLE and branch_to_fulfil(d, cells, boxes)
+    if outcome == REFUSED and branch_to_fulfil(d, cells, boxes):
         return True
     slack = max(reals[TOTAL] + reals[PAD] - goal.need[0], 1e-300)
     return choose_branching(d, slack, leaves, cells, pairs, boxes, work)

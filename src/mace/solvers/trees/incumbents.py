@@ -41,7 +41,7 @@ def find_incumbent(tables: Tables, part: TreePart, best: Ints) -> None:
 
     Between its steps it looks at the clock: what ``best`` holds when :class:`~mace.clock.OutOfTime` is raised, counts.
     """
-    if len(part.values.base) == 1 and not len(part.cells.at_least):
+    if len(part.values.base) == 1 and not len(part.cells.at_least) and keeps_budgets(part):
         land = _landscape(tables, part)
         if has_sum(part):
             _fall(part, best, land)
@@ -49,6 +49,11 @@ def find_incumbent(tables: Tables, part: TreePart, best: Ints) -> None:
             _slide(part, best, land)
     if best[0] < 0:
         _by_chance(tables, part, best)
+
+
+def keeps_budgets(part: TreePart) -> bool:
+    """Return whether a point without changes keeps every budget, as it may not where it has to be near a row of data."""
+    return bool(kernels.exceeded_budget(part.cells.own, part.cells) < 0)
 
 
 def find_by_chance(tables: Tables, part: TreePart, best: Ints) -> None:

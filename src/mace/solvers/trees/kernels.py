@@ -59,9 +59,8 @@ class Trees(NamedTuple):
 class CellTable(NamedTuple):
     """The features and cells of one search, its conditions "at least n features differ from an earlier counterfactual", and its budgets.
 
-    A budget is a second cost with a limit: what the cells of a point spend adds up to at most so much. The numbers are whole, so that
-    sums are
-    exact, and what a feature spends is least where it costs least, at ``own`` or on the way from it.
+    A budget is a second cost with a limit: what the cells of a point spend adds up to at most so much. The numbers are whole multiples of
+    one, so that sums are exact. What an ordered feature spends does not fall on the way from its ``thrifty`` cell.
     """
 
     is_mask: Array
@@ -77,6 +76,7 @@ class CellTable(NamedTuple):
     differs: Array  # conditions x cells: whether the cell counts as different
     at_least: Array  # per condition, how many features must differ
     spend: Array  # budgets x cells: the least that a value of the cell spends
+    thrifty: Array  # budgets x features: the cell that spends least
     most: Array  # per budget, how much may be spent
 
 
@@ -262,6 +262,7 @@ class LeafTest(NamedTuple):
     add: Array
     top: Array
     spend: Array
+    thrifty: Array
     most: Array
     box_lo: Array
     box_hi: Array
@@ -281,7 +282,7 @@ OPEN, PRUNED, NO_ROOM = 0, 1, 2
 """What filtering the leaves says of a box."""
 
 IMPOSSIBLE, COUNTERFACTUAL, REFUSED, UNDECIDED = 0, 1, 2, 3
-"""What is known of a point: not in the goal, the new incumbent, in the goal but against a condition, too near the boundary."""
+"""What is known of a point: not in the goal, the new incumbent, in the goal but against a condition or a budget, too near the boundary."""
 
 UNCHANGED, SHAVED, EMPTY = 0, 1, 2
 """What shaving does to a box."""
@@ -432,56 +433,67 @@ def cost_parts(point, cells):
 
 
 @kernel
-def keep_to_budgets(box, cells, near):
-    """Take the cells off a box that exceed a budget with the cheapest cells ``near`` of the others; False where all of the box does."""
-    lo, hi, mask, is_mask, off, spend, most = (
-        box.lo,
-        box.hi,
-        box.mask,
-        cells.is_mask,
-        cells.off,
-        cells.spend,
-        cells.most,
-    )
-    for b in range(most.shape[0]):
-        room = most[b]
-        for j in range(near.shape[0]):
-            room -= spend[b, off[j] + near[j]]
+def least_level_spent(levels, b, j, off, spend):
+    """Return the least that a set of levels spends of a budget."""
+    least = FAR
+    for k in range(off[j + 1] - off[j]):
+        if (levels >> k) & 1:
+            least = min(least, spend[b, off[j] + k])
+    return least
+
+
+@kernel
+def least_spent(b, j, box, cells):
+    """Return the least that a feature spends of a budget in a box."""
+    if cells.is_mask[j]:
+        return least_level_spent(box.mask[j], b, j, cells.off, cells.spend)
+    return cells.spend[b, cells.off[j] + min(max(cells.thrifty[b, j], box.lo[j]), box.hi[j])]
+
+
+@kernel
+def keep_to_budgets(box, cells):
+    """Take the cells off a box that exceed a budget with the least that the other features spend; False where all of the box does."""
+    lo, hi, mask, off, spend = box.lo, box.hi, box.mask, cells.off, cells.spend
+    for b in range(cells.most.shape[0]):
+        room = cells.most[b]
+        for j in range(lo.shape[0]):
+            room -= least_spent(b, j, box, cells)
         if room < 0.0:
             return False
-        for j in range(near.shape[0]):
+        for j in range(lo.shape[0]):
             f = off[j]
-            mine = room + spend[b, f + near[j]]
-            if is_mask[j]:
+            mine = room + least_spent(b, j, box, cells)
+            if cells.is_mask[j]:
                 for k in range(off[j + 1] - f):
                     if (mask[j] >> k) & 1 and spend[b, f + k] > mine:
                         mask[j] &= ~(np.int64(1) << k)
                 continue
-            while lo[j] < near[j] and spend[b, f + lo[j]] > mine:
+            c = min(max(cells.thrifty[b, j], lo[j]), hi[j])
+            while lo[j] < c and spend[b, f + lo[j]] > mine:
                 lo[j] += 1
-            while hi[j] > near[j] and spend[b, f + hi[j]] > mine:
+            while hi[j] > c and spend[b, f + hi[j]] > mine:
                 hi[j] -= 1
     return True
 
 
 @kernel
 def shrink_to_ball(limit, box, cells, near):
-    """Shrink a box to the ball of radius ``limit`` and to the budgets; return its cost and write its cheapest cells into ``near``.
+    """Shrink a box to the budgets and to the ball of radius ``limit``; return its cost and write its cheapest cells into ``near``.
 
-    A cell goes where the cheapest point of the box that has it costs ``limit`` or more. The box is left alone where all of it does. The
+    A cell goes where the cheapest point of the box that has it costs ``limit`` or more. The ball takes none where all of the box does. The
     cost is ``FAR`` where no point of the box keeps to the budgets.
     """
     lo, hi, mask = box.lo, box.hi, box.mask
     is_mask, off, add, top = cells.is_mask, cells.off, cells.add, cells.top
     features = lo.shape[0]
+    if not keep_to_budgets(box, cells):
+        return FAR
     for j in range(features):
         near[j] = cheapest(j, box, cells)
     total, first, second, where = cost_parts(near, cells)
     distance = total + first
     if distance >= limit:
         return distance
-    if not keep_to_budgets(box, cells, near):
-        return FAR
     for j in range(features):
         f = off[j]
         c = near[j]
@@ -720,21 +732,19 @@ def drop_farther(limit, found):
 
 @kernel
 def leaf_keeps_budgets(i, box, cells, found):
-    """Return whether the cheapest point of a collected leaf in a box that it meets keeps every budget, each taken alone."""
-    off, own = cells.off, cells.own
+    """Return whether some point of a collected leaf in a box that it meets keeps each budget, taken alone."""
+    off, spend = cells.off, cells.spend
     for b in range(cells.most.shape[0]):
         room = cells.most[b]
-        for j in range(own.shape[0]):
-            c = own[j]
+        for j in range(box.lo.shape[0]):
             if cells.is_missing[j]:
-                c = 0
+                room -= spend[b, off[j]]
             elif cells.is_mask[j]:
                 both = box.mask[j] & found.box_mask[i, cells.mask_of[j]]
-                if not (both >> c) & 1:
-                    c = cheapest_level(both, j, off, cells.add, cells.top)
+                room -= least_level_spent(both, b, j, off, spend)
             else:
-                c = min(max(c, max(found.box_lo[i, j], box.lo[j])), min(found.box_hi[i, j], box.hi[j]))
-            room -= cells.spend[b, off[j] + c]
+                low, high = max(found.box_lo[i, j], box.lo[j]), min(found.box_hi[i, j], box.hi[j])
+                room -= spend[b, off[j] + min(max(cells.thrifty[b, j], low), high)]
         if room < 0.0:
             return False
     return True
@@ -905,7 +915,7 @@ def is_counterfactual(point, cells, trees, goal, scores):
     for k in range(scores.least.shape[0]):
         if scores.least[k] < goal.sure[k]:
             return False
-    return failed_condition(point, cells) < 0 and keeps_budgets(point, cells)
+    return failed_condition(point, cells) < 0 and exceeded_budget(point, cells) < 0
 
 
 @kernel
@@ -1028,27 +1038,27 @@ def failed_condition(point, cells):
 
 
 @kernel
-def keeps_budgets(point, cells):
-    """Return whether a point keeps every budget."""
+def exceeded_budget(point, cells):
+    """Return the first budget that a point exceeds, or -1."""
     for b in range(cells.most.shape[0]):
         room = cells.most[b]
         for j in range(point.shape[0]):
             room -= cells.spend[b, cells.off[j] + point[j]]
         if room < 0.0:
-            return False
-    return True
+            return b
+    return -1
 
 
 @kernel
 def fit_to_budgets(point, first, cells):
-    """Take changes of a point back that exceed a budget, going through the features from the first one on."""
+    """Let the features of a point that exceed a budget spend least, going through them from the first one on."""
     features = point.shape[0]
     for b in range(cells.most.shape[0]):
         room = cells.most[b]
         for step in range(features):
             j = (first + step) % features
             if cells.spend[b, cells.off[j] + point[j]] > room:
-                point[j] = cells.own[j]
+                point[j] = cells.thrifty[b, j]
             room -= cells.spend[b, cells.off[j] + point[j]]
 
 
@@ -1090,8 +1100,8 @@ def leaf_test(d, limit, free, cells, leaves, stack, work):
     """Return what the leaves are tested against at depth d, where the first ``free`` of the free features count."""
     return LeafTest(
         limit, work.fixed[0], work.fixed[1], work.fixed[2:], work.free[:free], stack.lo[d], stack.hi[d], stack.mask[d], cells.own,
-        cells.is_mask, cells.mask_of, cells.off, cells.add, cells.top, cells.spend, cells.most, leaves.box_lo, leaves.box_hi,
-        leaves.box_mask,
+        cells.is_mask, cells.mask_of, cells.off, cells.add, cells.top, cells.spend, cells.thrifty, cells.most, leaves.box_lo,
+        leaves.box_hi, leaves.box_mask,
     )  # fmt: skip
 
 
@@ -1125,19 +1135,17 @@ def meets_ball(i, test):
 
 @kernel
 def affords(i, test):
-    """Return whether the cheapest point of the box in a leaf that meets it keeps every budget, each taken alone."""
+    """Return whether some point of the box in a leaf that meets it keeps each budget, taken alone."""
     for b in range(test.most.shape[0]):
         room = test.most[b] - test.fixed_spend[b]
         for o in range(test.free.shape[0]):
             j = test.free[o]
-            c = test.own[j]
             if test.is_mask[j]:
                 both = test.mask[j] & test.box_mask[i, test.mask_of[j]]
-                if not (both >> c) & 1:
-                    c = cheapest_level(both, j, test.off, test.add, test.top)
+                room -= least_level_spent(both, b, j, test.off, test.spend)
             else:
-                c = min(max(c, max(test.box_lo[i, j], test.lo[j])), min(test.box_hi[i, j], test.hi[j]))
-            room -= test.spend[b, test.off[j] + c]
+                low, high = max(test.box_lo[i, j], test.lo[j]), min(test.box_hi[i, j], test.hi[j])
+                room -= test.spend[b, test.off[j] + min(max(test.thrifty[b, j], low), high)]
         if room < 0.0:
             return False
     return True
@@ -1733,6 +1741,40 @@ def branch_to_differ(d, condition, cells, stack):
 
 
 @kernel
+def branch_to_save(d, b, cells, stack):
+    """Branch so that the nearest point of one side spends less of a budget; False where no cell of the box does.
+
+    The feature whose nearest cell spends most more than it must is cut half way to the cell that spends least.
+    """
+    box, near = CellBox(stack.lo[d], stack.hi[d], stack.mask[d]), stack.point[d]
+    most = 0.0
+    for j in range(near.shape[0]):
+        saved = cells.spend[b, cells.off[j] + near[j]] - least_spent(b, j, box, cells)
+        if saved <= most:
+            continue
+        most = saved
+        stack.feature[d] = j
+        if cells.is_mask[j]:
+            stack.at[d] = np.int64(1) << near[j]
+            stack.near_side[d] = 0
+        else:
+            c = min(max(cells.thrifty[b, j], box.lo[j]), box.hi[j])
+            stack.at[d] = (near[j] + c) // 2
+            stack.near_side[d] = 0 if near[j] < c else 1
+    return most > 0.0
+
+
+@kernel
+def branch_to_fulfil(d, cells, stack):
+    """Branch so that the nearest point of one side comes closer to fulfilling what it fails; False where it fails nothing, or none can."""
+    failed = failed_condition(stack.point[d], cells)
+    if failed >= 0:
+        return branch_to_differ(d, failed, cells, stack)
+    exceeded = exceeded_budget(stack.point[d], cells)
+    return exceeded >= 0 and branch_to_save(d, exceeded, cells, stack)
+
+
+@kernel
 def enter_child(d, side, cells, stack):
     """Make depth d + 1 one side of the branching of depth d: 0 up to the cell, or the level alone; 1 the rest."""
     e = d + 1
@@ -1766,7 +1808,7 @@ def evaluate_nearest(d, cells, trees, goal, stack, state, scores):
         sure = sure and scores.least[k] >= goal.sure[k]
     if not possible:
         return IMPOSSIBLE
-    fails = failed_condition(near, cells) >= 0
+    fails = failed_condition(near, cells) >= 0 or exceeded_budget(near, cells) >= 0
     cost = cost_of(near, cells)
     if not sure:
         if not fails:
@@ -1888,7 +1930,6 @@ def advance(budget, state, cells, leaves, trees, goal, stack, work, proof):
             outcome = -1
             if not same or stack.active[d] == 0:
                 outcome = evaluate_nearest(d, cells, trees, goal, stack, state, scores)
-            failed = failed_condition(stack.point[d], cells)
             if outcome == COUNTERFACTUAL:
                 # No point of the box is nearer.
                 pruned = True
@@ -1896,8 +1937,8 @@ def advance(budget, state, cells, leaves, trees, goal, stack, work, proof):
                     registers[STATUS] = RESTART
             elif stack.active[d] == 0:
                 # The score is one constant on the box: only a condition can still tell its points apart.
-                pruned = failed < 0 or outcome == IMPOSSIBLE or not branch_to_differ(d, failed, cells, stack)
-            elif outcome == REFUSED and branch_to_differ(d, failed, cells, stack):
+                pruned = outcome == IMPOSSIBLE or not branch_to_fulfil(d, cells, stack)
+            elif outcome == REFUSED and branch_to_fulfil(d, cells, stack):
                 pruned = False
             else:
                 pruned = not choose_branching(d, slack, distance, reals[LIMIT], cells, stack, work)

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from mace.solvers.trees import kernels
 from mace.solvers.trees.arrays import BallArrays
-from mace.solvers.trees.grid import Ints
+from mace.solvers.trees.budgets import thrifty_cells, within_radius
+from mace.solvers.trees.grid import Floats, Ints
 from mace.solvers.trees.parts import Tables, TreePart
 from mace.solvers.trees.prepared import kernel_goal
 
@@ -47,7 +48,7 @@ class Local:
         With ``at_least`` the ball is made smaller, but not below it, where its leaves reach the goal together well before its end, and is
         empty where they cannot.
         """
-        view, cells = tables.view, part.cells
+        view, cells = tables.view, within_radius(part, radius)
         self.arrays = arrays = arrays_for(tables, part) if arrays is None else arrays
         self.trees = len(tables.grid.roots)
         found = leaves_within(tables, part, radius, arrays)
@@ -60,6 +61,7 @@ class Local:
             self.radius = min(radius, max(BEYOND * opening, at_least))
             if self.radius < radius:
                 kernels.drop_farther(self.radius, found)
+                cells = within_radius(part, self.radius)
         self.next_radius = float(found.dropped[0])
         box = kernels.CellBox(part.box.lo.copy(), part.box.hi.copy(), part.box.mask.copy())
         blocks = arrays.blocks
@@ -73,7 +75,7 @@ class Local:
         at = view.off[:-1].repeat(sizes) + self.cheapest
         self.cells = kernels.CellTable(
             cells.is_mask, cells.is_missing, cells.mask_of, self.off, blocks.add[:size], blocks.top[:size], blocks.own, view.base[at],
-            _of(cells.differs, at), cells.at_least, _of(cells.spend, at), cells.most,
+            _of(cells.differs, at), cells.at_least, *self._spent(cells, view.off, box), cells.most,
         )  # fmt: skip
         count = self.count
         self.leaves = kernels.LeafTable(
@@ -83,6 +85,18 @@ class Local:
         self.order = np.empty(count, dtype=np.int64)
         kernels.sort_leaves(self.tree_start, self.leaves.gain, self.order)
         self.box = kernels.CellBox(np.zeros(len(sizes), np.int64), sizes - 1, box.mask)
+
+    def _spent(self, cells: kernels.CellTable, off: Ints, box: kernels.CellBox) -> tuple[Floats, Ints]:
+        """Return the least that a cell of each block spends of each budget, and the block of each feature that spends least."""
+        count, sizes = len(cells.most), np.diff(self.off)
+        if not count:
+            return np.empty((0, len(self.first))), np.empty((0, len(sizes)), dtype=np.int64)
+        first = off[:-1].repeat(sizes) + self.first
+        last = np.append(first[1:], 0)
+        last[self.off[1:] - 1] = np.where(cells.is_mask, first[self.off[1:] - 1], off[:-1] + box.hi) + 1
+        padded = np.column_stack([cells.spend, np.zeros(count)])
+        spend = np.minimum.reduceat(padded, np.column_stack([first, last]).ravel(), axis=1)[:, ::2]
+        return np.ascontiguousarray(spend), thrifty_cells(spend, self.off)
 
     def cells_of(self, blocks: Ints) -> Ints:
         """Return the cell that represents each block."""
@@ -105,7 +119,10 @@ def _of(table: NDArray[Any], at: Ints) -> NDArray[Any]:
 
 def leaves_within(tables: Tables, part: TreePart, radius: float, arrays: BallArrays) -> kernels.FoundPoint:
     """Return the leaves inside a ball; room for them grows until they fit."""
-    depth = tables.grid.depth + 1
-    while kernels.collect(radius, part.box, part.cells, tables.boundaries, part.trees, depth, arrays.found) < 0:
+    depth, box = tables.grid.depth + 1, part.box
+    if len(part.cells.most):
+        box = kernels.CellBox(box.lo.copy(), box.hi.copy(), box.mask.copy())
+        kernels.keep_to_budgets(box, within_radius(part, radius))
+    while kernels.collect(radius, box, part.cells, tables.boundaries, part.trees, depth, arrays.found) < 0:
         arrays.make_found(8 * len(arrays.found.leaf))
     return arrays.found

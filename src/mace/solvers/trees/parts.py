@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mace.constraints.budget import ChangeBudget
 from mace.constraints.differ import counts
 from mace.distances import PartsMetric, PercentileMetric
 from mace.forms import TreeEnsemble
@@ -15,6 +14,7 @@ from mace.problem import Problem
 from mace.solvers.domains import allowed_values
 from mace.solvers.missing import Patterns
 from mace.solvers.trees import kernels
+from mace.solvers.trees.budgets import CellBudgets, least_radius, thrifty_cells
 from mace.solvers.trees.grid import Floats, Ints, make_grid
 from mace.solvers.trees.prepared import Values, allowed_ends, margin_values, prepared
 from mace.solvers.trees.question import needs_refining, plain_view, refined_view
@@ -29,6 +29,10 @@ class TreePart:
     ----------
     value : float array
         The representative of each cell: its value nearest to the factual.
+    by_radius : float array
+        How much more of each budget may be spent for each unit of the radius of a ball.
+    least_way : float
+        No ball with a smaller radius has a point that is near the rows it must be near.
     nearest, least_step, farthest : float
         The cost of the nearest allowed point, the least cost of any change (0 where there is none), and a cost above every one.
     """
@@ -39,6 +43,8 @@ class TreePart:
     box: kernels.CellBox
     value: Floats
     trees: kernels.Trees
+    by_radius: Floats
+    least_way: float
     nearest: float
     least_step: float
     farthest: float
@@ -60,7 +66,7 @@ class Tables:
         self.made = made
         self.grid = make_grid(self.form, strays) if strays else made.grid
         self.conditions = conditions = counts(problem.conditions)
-        self.budgets = [c.whole(problem.space) for c in problem.conditions if isinstance(c, ChangeBudget)]
+        self.budgets = CellBudgets(problem)
         self.allowed = allowed_values(problem) if problem.conditions else made.free
         if problem.conditions and needs_refining(self.allowed, problem, conditions):
             self.view = refined_view(self.grid, problem, self.allowed, conditions)
@@ -99,9 +105,11 @@ class Tables:
         if tables is None:
             return None
         cells, box, _ = tables
+        nearest, least_step, farthest = kernels.extent(box, cells)
         return TreePart(
-            pattern, values, *tables, self.grid.trees(values.most, values.least), *kernels.extent(box, cells)
-        )
+            pattern, values, *tables, self.grid.trees(values.most, values.least), self.budgets.by_radius,
+            least_radius(cells, box, self.budgets.by_radius), nearest, least_step, farthest,
+        )  # fmt: skip
 
     def point(self, cells: Ints, part: TreePart) -> Point:
         """Return the point with the value nearest to the factual in each of some cells."""
@@ -140,23 +148,23 @@ class Tables:
                     condition.counts(int(j)) and condition.earlier[j] is not None
                 )
         at_least = np.array([condition.features for condition in self.conditions], dtype=np.int64)
+        spend = self._spend(pattern, factual, made)
         found = kernels.CellTable(
             grid.is_mask, pattern, of_model.mask_of, view.off, made.add, made.top, own, view.base, differs, at_least,
-            self._spend(pattern, factual, made), np.array([most for _, most in self.budgets], dtype=np.float64),
+            spend, thrifty_cells(np.where(made.add < kernels.FAR, spend, np.inf), view.off), self.budgets.most,
         )  # fmt: skip
         return found, box, made.value
 
     def _spend(self, pattern: NDArray[np.bool_], factual: Floats, made: kernels.CostTables) -> Floats:
-        """Return what each cell spends of each budget: the weight of its feature, where its value nearest to the factual is a change."""
-        if not self.budgets:
+        """Return the least that each cell spends of each budget; a change is one where the value nearest to the factual is."""
+        if not len(self.budgets.most):
             return np.empty((0, len(made.add)))
         feature = np.repeat(np.arange(len(pattern)), np.diff(self.view.off))
         changes = (made.value != factual[feature]) & (made.add < kernels.FAR)
         changes = np.where(
             (pattern | self.patterns.factual)[feature], (pattern != self.patterns.factual)[feature], changes
         )
-        weights = np.array([weights for weights, _ in self.budgets], dtype=np.float64).reshape(-1, len(pattern))
-        return np.ascontiguousarray(weights[:, feature] * changes)
+        return self.budgets.spend(changes, feature, pattern, self.view.low, self.view.high, made.add)
 
     def _count_people(self, metric: PercentileMetric, pattern: NDArray[np.bool_], made: kernels.CostTables) -> None:
         """Let cells cost the share of people passed, where the distance says so; the nearest value stays the cheapest."""

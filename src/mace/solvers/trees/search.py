@@ -15,7 +15,7 @@ import numpy as np
 from mace.clock import OutOfTime, until
 from mace.distances import distance_down, distance_up
 from mace.exact import UNIT, float_up
-from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
+from mace.problem import INTERRUPTED, LATE, SPENT, Bounds, Evidence, Limits, Problem
 from mace.solvers.compiling import change_over, is_compiled
 from mace.solvers.incumbent import BAND
 from mace.solvers.missing import TOO_MANY, More, Pattern
@@ -24,7 +24,15 @@ from mace.solvers.trees import kernels
 from mace.solvers.trees.arrays import LEAST_ARENA, MOST_BYTES_KEPT, BallArrays
 from mace.solvers.trees.engines import Engine, Plain, Priced
 from mace.solvers.trees.grid import Floats, Ints
-from mace.solvers.trees.incumbents import exercise, find_by_chance, find_incumbent, has_sum, lacking_score, pulled_back
+from mace.solvers.trees.incumbents import (
+    exercise,
+    find_by_chance,
+    find_incumbent,
+    has_sum,
+    keeps_budgets,
+    lacking_score,
+    pulled_back,
+)
 from mace.solvers.trees.local import Local, arrays_for
 from mace.solvers.trees.parts import Tables, TreePart
 from mace.solvers.trees.proof import Recorder
@@ -43,6 +51,9 @@ PRICED_GROWTH = ((1, 1.5), (30, 1.2), (300, 1.12), (float("inf"), 1.06))
 Easy balls grow little, since it takes longer to collect leaves that are not needed than to search; hard ones too, since a ball that is
 too large is harder still.
 """
+
+GROWTH_TO_ROWS = 1.2
+"""The most that a radius grows by where points are to be near rows of data."""
 
 NODES_BEFORE_PRICES = 300
 """Nodes in one ball after which the plain engine is joined by the one with prices."""
@@ -141,12 +152,17 @@ class TreeSearch:
         self.tables = Tables(problem)
         self.nodes = self.passes = 0
         self.undecided: dict[Point, float] = {}
-        self.best = Best(np.inf)
+        self.best = Best(self._farthest_sought())
         self.reason = ""
         self.has_tried = False
         self.recorder = Recorder(self.tables) if limits.record else None
         self.arrays: BallArrays | None = None
         self.started = time.monotonic()
+
+    def _farthest_sought(self) -> float:
+        """Return a cost from which on no point is sought: that of ``within``, and what rounding may take off the bound that is proved."""
+        within = self.limits.within
+        return np.inf if within is None else float_up(within**self.problem.metric.power + 2 * self._rounding)
 
     def run(self) -> Bounds:
         """Return the nearest counterfactual, and what is proved of it."""
@@ -220,15 +236,20 @@ class TreeSearch:
 
     def _start(self, part: TreePart) -> Climb:
         step = 1.01 * part.least_step
-        smallest: float | None = part.nearest + max(LEAST_RADIUS, step)
-        radius = part.nearest + max(FIRST_RADIUS, step)
+        nearest = max(part.nearest, part.least_way)
+        smallest: float | None = nearest + max(LEAST_RADIUS, step)
+        radius = nearest + max(FIRST_RADIUS, step)
         if self.limits.any_point:
             radius, smallest = part.farthest, None
             self._find_incumbent(part, find_by_chance)
         multipliers = None
-        if self.patience <= 0 and can_price(part):
+        if self.patience <= 0 and self._can_price(part):
             multipliers = LEAST_PAID * first_multipliers(part, radius)
         return Climb(part, part.nearest, radius, part.farthest, multipliers, max(self.patience, 1), smallest=smallest)
+
+    def _can_price(self, part: TreePart) -> bool:
+        """Return whether the dual bound applies: it is about one margin. Of rows that points are to be near, it knows too little."""
+        return len(part.values.base) == 1 and not self.tables.budgets.neighbours
 
     def _climb(self, climb: Climb) -> None:
         """Search one ball of a part, and set its next one."""
@@ -268,8 +289,12 @@ class TreeSearch:
         if climb.smallest is not None:
             climb.smallest, growth = radius * growth, GROWTH_WHILE_SHUT
         climb.patience = max(climb.patience, MORE_PATIENCE * nodes)
-        climb.radius = max(radius * growth, local.next_radius * (1 + 1e-6))
-        nearly_all = IN_REACH if climb.multipliers is None else NEARLY_ALL
+        if part.by_radius.any():
+            # What lies near the rows as well is not told apart by a ball that is too large.
+            climb.radius = radius * min(growth, GROWTH_TO_ROWS)
+        else:
+            climb.radius = max(radius * growth, local.next_radius * (1 + 1e-6))
+        nearly_all = IN_REACH if climb.multipliers is None and not part.by_radius.any() else NEARLY_ALL
         if climb.radius >= nearly_all * self.best.cost:
             climb.radius = self.best.cost
 
@@ -297,7 +322,7 @@ class TreeSearch:
             else:
                 engine = self._priced(local, climb, radius, arena, climb.multipliers)
                 patience = climb.patience
-            ended = self._run(engine, part, patience if can_price(part) else None)
+            ended = self._run(engine, part, patience if self._can_price(part) else None)
             is_stuck = not (ended or self.reason or self._is_enough()) and engine.status == kernels.RUNNING
             if is_stuck and climb.multipliers is None:
                 engine, ended = self._race(engine, local, climb, arena)
@@ -368,10 +393,12 @@ class TreeSearch:
     def _advance(self, engine: Engine, part: TreePart, most_nodes: int | None) -> bool:
         first, is_counted = self._first_steps(engine, most_nodes), self.limits.any_point
         pace = Pace(self.limits.deadline, first, is_counted=is_counted)
+        before = engine.nodes
         while True:
             try:
                 with pace.timed():
-                    engine.advance(pace.steps)
+                    left = max(1.0, self.limits.effort - self.nodes - engine.nodes + before)
+                    engine.advance(int(min(pace.steps, left)))
             except KeyboardInterrupt:
                 self.reason = INTERRUPTED
                 return False
@@ -393,6 +420,9 @@ class TreeSearch:
                 return True
             if self.limits.remaining() <= 0:
                 self.reason = LATE
+                return False
+            if self.nodes + engine.nodes - before >= self.limits.effort:
+                self.reason = SPENT
                 return False
             if self.limits.any_point and engine.found:
                 return False
@@ -429,7 +459,7 @@ class TreeSearch:
         """Look for some valid point; where few changes are allowed and it is not found, by searching, which may find that there is none."""
         part = climb.part
         self._find_incumbent(part)
-        if self.best.point is not None or not len(part.cells.most):
+        if self.best.point is not None or not len(part.cells.most) or not keeps_budgets(part):
             return
         local = Local(self.tables, part, climb.farthest)
         if local.count == 0:
@@ -439,7 +469,7 @@ class TreeSearch:
         engines: list[tuple[Engine, int]] = [
             (Plain(local, part.trees, part.values, climb.farthest, arena, record=self.limits.record), climb.to_reach)
         ]
-        if can_price(part):
+        if self._can_price(part):
             multipliers = LEAST_PAID * first_multipliers(part, climb.farthest)
             priced = self._priced(local, climb, climb.farthest, arena, multipliers)
             engines.append((priced, climb.to_reach // PRICE))
@@ -511,6 +541,8 @@ class TreeSearch:
         problem = self.problem
         open_cost = self._decide()
         point = self.best.point
+        if point is None:
+            floor = min(floor, self.best.cost)
         notes = {"nodes": self.nodes, "passes": self.passes}
         if floor == np.inf and point is None and open_cost == np.inf:
             return Bounds(
@@ -542,8 +574,8 @@ class TreeSearch:
         for part in gaps:
             size = min(radius, part.farthest)
             share = end - time.monotonic()
-            is_proved = self._prove(part, size, end - (1 - PLAIN_SHARE) * share if can_price(part) else end)
-            if not is_proved and can_price(part):
+            is_proved = self._prove(part, size, end - (1 - PLAIN_SHARE) * share if self._can_price(part) else end)
+            if not is_proved and self._can_price(part):
                 self._prove(part, size, end, by_prices=True)
         made = {id(part) for part in gaps}
         for part in self.recorder.long(radius):
@@ -592,11 +624,6 @@ class TreeSearch:
                     self.reason = INTERRUPTED
             arena *= 8
         return False
-
-
-def can_price(part: TreePart) -> bool:
-    """Return whether the dual bound applies: it is about one margin."""
-    return len(part.values.base) == 1
 
 
 def first_multipliers(part: TreePart, radius: float) -> Floats:
