@@ -89,6 +89,11 @@ class FeatureSpace(Mapping[str, Feature]):
                 )
             if not isinstance(feature, Real | Integer | Ordinal | Categorical):
                 raise InvalidSpace(f"{name!r} is {feature!r:.80}; {_meant_feature(feature)}.")
+            if isinstance(feature, Real) and math.isinf(feature.high - feature.low):
+                raise InvalidSpace(
+                    f"{name!r} reaches from {feature.low} to {feature.high}, wider than the largest float. "
+                    "Give its column in larger units."
+                )
         self._features: dict[str, Feature] = dict(features)
         self.guesses: dict[str, str] = dict(guesses or {})
         self.round_to: dict[str, float] = _checked_rounding(features, round_to or {})
