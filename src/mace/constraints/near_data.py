@@ -35,7 +35,7 @@ UNSURE = 1e-9
 LEAST_RANGE = 1e-300
 """A range below this is not divided by in floats."""
 
-SMALLEST = math.ulp(0.0)
+LEAST_CHANGE = math.ulp(0.0)
 """The least float above 0."""
 
 EVERY = slice(None)
@@ -106,7 +106,7 @@ class Neighbours(Condition):
         """Return the change of each feature from each row, or from some, to a point, in floats."""
         numbers, at = self.numbers[rows], np.array([np.nan if value is None else float(value) for value in point])
         # A change that is too small for a float is still a change.
-        least = np.where(self.scales > 0, SMALLEST, 0.0) * (numbers != at)
+        least = np.where(self.scales > 0, LEAST_CHANGE, 0.0) * (numbers != at)
         moved = np.where(self.is_category, numbers != at, np.maximum(np.abs(numbers - at) * self.scales, least))
         here, there = np.isnan(at), np.isnan(numbers)
         found: Floats = np.where(here | there, here != there, moved).astype(np.float64)
