@@ -54,9 +54,10 @@ class Ends:
 class RecourseRegion(Mapping[str, Ends]):
     """Ranges of features in which every plausible row, all other features as in the answer, is proved to reach the target.
 
-    Where the space knows how its data are rounded the ends are such values, rounded inward. No single range can be widened without
-    losing the proof (a real end: by more than a millionth of the feature's range, or such a step), unless ``complete`` is False, because
-    time ran out.
+    Where the space knows how its data are rounded the ends are such values, rounded inward; of columns of float32 and float16 they are
+    the decimals of values. A value off the grid, from which the answer moved away, is in no range. No single range can be widened
+    otherwise without losing the proof (a real end: by more than a millionth of the feature's range, or such a step), unless
+    ``complete`` is False, because time ran out.
     """
 
     ends: dict[str, Ends]

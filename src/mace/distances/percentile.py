@@ -9,6 +9,7 @@ import bisect
 import itertools
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from mace.distances.metric import PartsMetric
 from mace.exact import Floats
 from mace.language import syntax
 from mace.space import Feature, Value
+
+WIDEST = 1e300
+"""Between knots beyond this, shares are not calculated in floats."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,17 @@ class Percentiles:
 
     def floats(self, own: float, values: Floats) -> Floats:
         """Return the share of people between ``own`` and each of some values; to within six roundings of it."""
-        if any(Fraction(float(knot)) != knot for knot in self.knots):
+        if not self._are_floats:
             # Moments in days, say, whose rounding is no small part of what lies next to them.
             return np.array([float(self.passed(Fraction(value), Fraction(own))) for value in values.tolist()])
         above, below = self._side(own, values, 1), self._side(own, values, -1)
         made: Floats = np.where(values > own, above, below)
         return made
+
+    @cached_property
+    def _are_floats(self) -> bool:
+        """Whether every knot is a float, and so is what lies between any two."""
+        return all(abs(knot) < WIDEST and Fraction(float(knot)) == knot for knot in self.knots)
 
     def _side(self, own: float, values: Floats, sign: int) -> Floats:
         """Return the shares on one side of ``own``: each is a sum of two that are not negative, so that no digits cancel."""
