@@ -120,6 +120,7 @@ campaign: $(VENV)/.test  ## thousands of random problems against brute force; le
 	$(BIN)/python tests/campaigns/decimals.py
 	$(BIN)/python tests/campaigns/realism.py
 	$(BIN)/python tests/campaigns/files.py
+	$(BIN)/python tests/campaigns/degenerate.py
 	$(BIN)/python tests/campaigns/interpreted.py
 
 generate: $(VENV)/.test  ## rewrite the generated parts of README and docs

@@ -25,7 +25,7 @@ from mace.certify.entries import distance_dict, read_distance
 from mace.distances import distance_text, distance_up, point_values
 from mace.distances.change import change
 from mace.distances.people import SHARE
-from mace.distances.percentile import PercentileMetric
+from mace.distances.percentile import PercentileMetric, Percentiles
 from mace.language import run
 from mace.space import Point
 
@@ -361,3 +361,36 @@ def test_what_a_sentence_calls_a_distance() -> None:
     assert distance_text(str(Distance(weights="mad", data=PEOPLE))) == "l1 distance, in median absolute deviations"
     assert distance_text("linf") == "linf distance"
     assert distance_text("lambda new, old: 1") == "lambda new, old: 1 distance"
+
+
+DAY = 24 * 60 * 60 * 10**6
+KNOTS: dict[str, tuple[list[Fraction], list[float]]] = {
+    "moments in days": (
+        [Fraction(19_000 * DAY + k * DAY // 7 + 1, DAY) for k in range(30)],
+        [19_000.0, 19_001.0, 19_002.0],
+    ),
+    "moments beside days": (
+        [Fraction(2_900_000 * DAY + k, DAY) for k in range(-9, 9)],
+        [2_899_999.0, 2_900_000.0, 2_900_001.0],
+    ),
+    "neighbouring floats": (
+        [Fraction(0.1) + k * Fraction(1, 2**56) for k in range(9)],
+        [0.1 + k * 2.0**-56 for k in range(9)],
+    ),
+    "smallest floats": ([k * Fraction(5e-324) for k in range(9)], [k * 5e-324 for k in range(9)]),
+}
+
+
+@pytest.mark.parametrize("kind", KNOTS)
+def test_shares_of_people_in_floats_are_those_of_fractions(kind: str) -> None:
+    """Those that a search and its checker count with."""
+    knots, values = KNOTS[kind]
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        chosen = sorted(rng.choice(len(knots), int(rng.integers(2, 6)), replace=False).tolist())
+        counts = np.cumsum(rng.integers(1, 5, len(chosen))).tolist()
+        people = Percentiles(tuple(knots[k] for k in chosen), tuple(Fraction(each, counts[-1]) for each in counts))
+        own = values[int(rng.integers(len(values)))]
+        for value, found in zip(values, people.floats(own, np.array(values)), strict=True):
+            exact = people.passed(Fraction(value), Fraction(own))
+            assert abs(Fraction(float(found)) - exact) <= 6 * exact / 2**53

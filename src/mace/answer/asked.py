@@ -20,7 +20,7 @@ from mace.answer.nearest import NearestRows
 from mace.answer.outside import Admitted, Outside, admitted
 from mace.answer.question import Question, ReasonsOptions
 from mace.answer.reasons import Reasons
-from mace.answer.region import RecourseRegion, widened
+from mace.answer.region import RecourseRegion, off_grid, widened
 from mace.answer.round_ways import Rounds
 from mace.answer.rounding import rounded
 from mace.answer.scoring import Measure, with_scores
@@ -443,7 +443,8 @@ class AskedModel:
         problem = replace(problem, goal=negated(problem.goal))
         lane = choose(solver, problem)
         limits = question.limits(started + lane.preparing)
-        return widened(problem, names, NearestRows(solver, problem, lane), limits)
+        before = off_grid(self.space, answer.changes)
+        return widened(problem, names, NearestRows(solver, problem, lane), limits, before=before)
 
     @watched
     def _margin(self, row: Row, answer: Counterfactual | Row, question: Question) -> NoiseMargin:

@@ -11,7 +11,7 @@ from typing import Any
 from mace.answer.counterfactual import AS_IN_DATA, Counterfactual
 from mace.answer.listed import Listed
 from mace.answer.plain import in_a_list, json_of, part, plain, read_json, scalar, scalars, texts
-from mace.answer.region import Ends, RecourseRegion
+from mace.answer.region import Ends, RecourseRegion, meant
 from mace.certify.certificate import VERSION, Certificate
 from mace.certify.statement import Statement
 from mace.constraints import Constraint, fixed
@@ -410,7 +410,10 @@ def open_ends(name: str, ends: Ends, space: FeatureSpace) -> tuple[bool, bool]:
     if isinstance(feature, Date):
         return ends.low == feature.text(feature.low), ends.high == feature.text(feature.high)
     if isinstance(feature, Real | Integer):
-        return ends.low == feature.low, ends.high == feature.high
+        return ends.low in (feature.low, meant(feature, feature.low)), ends.high in (
+            feature.high,
+            meant(feature, feature.high),
+        )
     return ends.low == shown_level(feature.levels[0]), ends.high == shown_level(feature.levels[-1])
 
 

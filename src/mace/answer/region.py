@@ -7,18 +7,18 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from mace.answer.conflicts import Undecided
 from mace.constraints import Constraint, fixed, one_of, within
 from mace.errors import cut
-from mace.exact import decimal_fraction, rounded_in
+from mace.exact import decimal_fraction, greatest_float, least_float
 from mace.space import Categorical, Date, Feature, FeatureSpace, Integer, Ordinal, Point, Real, Scalar, Value
-from mace.space.features import shown_level
+from mace.space.decimals import decimal_of, dtype_of
+from mace.space.features import is_missing, shown_level
 
 if TYPE_CHECKING:
+    from mace.answer.counterfactual import Change
     from mace.answer.nearest import Find
     from mace.problem import Limits, Problem
 
@@ -54,9 +54,10 @@ class Ends:
 class RecourseRegion(Mapping[str, Ends]):
     """Ranges of features in which every plausible row, all other features as in the answer, is proved to reach the target.
 
-    Where the space knows how its data are rounded the ends are such values, rounded inward. No single range can be widened without
-    losing the proof (a real end: by more than a millionth of the feature's range, or such a step), unless ``complete`` is False, because
-    time ran out.
+    Where the space knows how its data are rounded the ends are such values, rounded inward; of columns of float32 and float16 they are
+    the decimals of values. A value off the grid, from which the answer moved away, is in no range. No single range can be widened
+    otherwise without losing the proof (a real end: by more than a millionth of the feature's range, or such a step), unless
+    ``complete`` is False, because time ran out.
     """
 
     ends: dict[str, Ends]
@@ -79,12 +80,21 @@ class RecourseRegion(Mapping[str, Ends]):
 
 
 class Widening:
-    """The search for a region around one point; all features but ``names`` and ``free`` ones stay as they are."""
+    """The search for a region around one point; all features but ``names`` and ``free`` ones stay as they are.
+
+    No range holds what its feature is in ``before``.
+    """
 
     def __init__(
-        self, space: FeatureSpace, point: Point, names: list[str], is_safe: IsSafe, free: Collection[str] = ()
+        self,
+        space: FeatureSpace,
+        point: Point,
+        names: list[str],
+        is_safe: IsSafe,
+        free: Collection[str] = (),
+        before: Mapping[str, int | float] | None = None,
     ) -> None:
-        self.space, self.names, self.is_safe = space, names, is_safe
+        self.space, self.names, self.is_safe, self.before = space, names, is_safe, before or {}
         self.at = at = dict(zip(space, point, strict=True))
         self.fixed = [name for name in space if name not in names and name not in free]
         self.ranges: dict[str, tuple[int | float, int | float]] = {}
@@ -150,6 +160,8 @@ class Widening:
         """Take a wider end where the proof goes that far; return whether it does."""
         low, high = self.ranges[name]
         wider = (low, end) if up else (end, high)
+        if name in self.before and wider[0] < self.before[name] < wider[1]:
+            return False
         if not self.is_safe(self._constraints(self.ranges | {name: wider}, self.levels)):
             return False
         self.ranges[name] = wider
@@ -163,7 +175,9 @@ class Widening:
         for name, (low, high) in ranges.items():
             feature = self.space[name]
             levels = feature.levels if isinstance(feature, Ordinal) else None
-            ends = Ends(levels[int(low)], levels[int(high)]) if levels else Ends(low, high)
+            ends = (
+                Ends(levels[int(low)], levels[int(high)]) if levels else Ends(meant(feature, low), meant(feature, high))
+            )
             made.append(ends.constraint(name))
         for name, numbers in chosen.items():
             feature = self.space[name]
@@ -181,7 +195,9 @@ class Widening:
             else:
                 low, high = self.ranges[name]
                 if isinstance(feature, Real) and feature.is_single:
-                    low, high = (float(end[0]) for end in rounded_in(np.array([low]), np.array([high]), feature.floats))
+                    dtype = dtype_of(feature)
+                    low = least_float(decimal_fraction(meant(feature, low)), dtype)
+                    high = greatest_float(decimal_fraction(meant(feature, high)), dtype)
                 if isinstance(feature, Real | Integer) and feature.step is not None:
                     pass  # they are values of the grid already
                 elif name in self.space.round_to and not isinstance(feature, Ordinal):
@@ -193,11 +209,17 @@ class Widening:
 
 
 def widened(
-    problem: Problem, names: Iterable[str], find: Find, limits: Limits, free: Collection[str] = ()
+    problem: Problem,
+    names: Iterable[str],
+    find: Find,
+    limits: Limits,
+    free: Collection[str] = (),
+    before: Mapping[str, int | float] | None = None,
 ) -> RecourseRegion:
     """Return the region around the row of a problem in which no row of its goal lies, as far as is proved in time.
 
     Of the features ``names`` vary, in this order, those that are missing left out; the ``free`` ones may be anything; others stay.
+    ``before`` are values off the grid of a feature, from which an answer has changed it: no range holds them: nothing is proved of them.
     """
     space, point = problem.space, problem.factual
 
@@ -207,12 +229,24 @@ def widened(
             raise Undecided
         return found.is_infeasible
 
-    widening = Widening(space, point, [name for name in names if point[space.index(name)] is not None], is_safe, free)
+    known = [name for name in names if point[space.index(name)] is not None]
+    widening = Widening(space, point, known, is_safe, free, before)
     try:
         widening.run()
     except Undecided:
         return widening.region(complete=False)
     return widening.region(complete=True)
+
+
+def off_grid(space: FeatureSpace, changes: Iterable[Change]) -> dict[str, int | float]:
+    """Return by feature, of those that change, the values before that lie on no grid: only the row itself may have them."""
+    found: dict[str, int | float] = {}
+    for change in changes:
+        feature, value = space[change.feature], change.before
+        if isinstance(feature, Real | Integer) and feature.step is not None and not is_missing(value):
+            number: Any = feature.number(value) if isinstance(feature, Date) else value
+            found |= {} if feature.has(number) else {change.feature: number}
+    return found
 
 
 def _rounded_in(
@@ -223,7 +257,8 @@ def _rounded_in(
     assert own is not None
     number: type[int] | Callable[[float], float] = feature.nearest if isinstance(feature, Real) else int
     first, last = (
-        number(float(up * unit)) for up in (math.ceil(Fraction(low) / unit), math.floor(Fraction(high) / unit))
+        number(float(up * unit))
+        for up in (math.ceil(decimal_of(feature, low) / unit), math.floor(decimal_of(feature, high) / unit))
     )
     return (
         low if low == feature.low else min(first, own),
@@ -269,4 +304,18 @@ def _shown(feature: Feature, end: int | float) -> Scalar:
         return shown_level(feature.levels[int(end)])
     if isinstance(feature, Date):
         return feature.text(end)
-    return int(end) if isinstance(feature, Integer) else float(Fraction(end))
+    return int(end) if isinstance(feature, Integer) else meant(feature, float(end))
+
+
+def meant(feature: Feature, end: int | float) -> int | float:
+    """Return a number as an end of a range: of a column of float32 or float16 the decimal of its value, as which constraints read it.
+
+    Examples
+    --------
+    >>> from mace.space import real
+    >>> meant(real(0, 1, dtype="float32"), 0.10000000149011612)
+    0.1
+    """
+    if isinstance(feature, Real) and feature.is_single and feature.nearest(float(end)) == end:
+        return float(feature.text(float(end)))
+    return end

@@ -32,6 +32,12 @@ RADIUS_SLACK_OF_0_1 = Fraction(1, 2**45)
 UNSURE = 1e-9
 """How far a distance in floats may be from the exact one."""
 
+LEAST_RANGE = 1e-300
+"""A range below this is not divided by in floats."""
+
+LEAST_CHANGE = math.ulp(0.0)
+"""The least float above 0."""
+
 EVERY = slice(None)
 
 
@@ -99,7 +105,9 @@ class Neighbours(Condition):
     def changes(self, point: Point, rows: Ints | slice = EVERY) -> Floats:
         """Return the change of each feature from each row, or from some, to a point, in floats."""
         numbers, at = self.numbers[rows], np.array([np.nan if value is None else float(value) for value in point])
-        moved = np.where(self.is_category, numbers != at, np.abs(numbers - at) * self.scales)
+        # A change that is too small for a float is still a change.
+        least = np.where(self.scales > 0, LEAST_CHANGE, 0.0) * (numbers != at)
+        moved = np.where(self.is_category, numbers != at, np.maximum(np.abs(numbers - at) * self.scales, least))
         here, there = np.isnan(at), np.isnan(numbers)
         found: Floats = np.where(here | there, here != there, moved).astype(np.float64)
         return found
@@ -219,6 +227,11 @@ class NearData:
         if lacking:
             raise InvalidConstraint(
                 f"{self}: the frame has no column {lacking[0]!r}. Give it every feature of the space."
+            )
+        narrow = [name for name, feature in space.items() if 0 < feature.range < LEAST_RANGE]
+        if narrow:
+            raise InvalidConstraint(
+                f"{self}: the range of {narrow[0]!r} is too narrow to divide by. Give the column in smaller units."
             )
         points = self._points.get(space) or self._points.put(space, self._read(space))
         self.distance.from_factual(space, factual)

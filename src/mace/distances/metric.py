@@ -65,6 +65,9 @@ class FloatParts(NamedTuple):
 
 Shares = tuple[tuple[Norm, Fraction], ...]
 
+LARGEST_BITS = 500
+"""Weights of more binary digits are scaled down before they are added up in floats."""
+
 
 @dataclass(frozen=True)
 class PartsMetric:
@@ -158,7 +161,9 @@ class NormMetric(PartsMetric):
 
     def floats(self, deltas: Floats) -> Floats:
         """Return the measure of many rows of changes."""
-        weights = np.array([float(weight) for weight in self.weights])
+        # No sum of weights may be beyond all floats. A power of two changes no digit of them.
+        unit = Fraction(2) ** max(0, int(max(self.weights)).bit_length() - LARGEST_BITS)
+        weights = np.array([float(weight / unit) for weight in self.weights])
         return sum((float(share) * norm.floats(deltas, weights) for norm, share in self.norms), np.zeros(len(deltas)))
 
     def up_to_one(self) -> tuple[NormMetric, int]:

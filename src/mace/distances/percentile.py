@@ -9,6 +9,7 @@ import bisect
 import itertools
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from mace.distances.metric import PartsMetric
 from mace.exact import Floats
 from mace.language import syntax
 from mace.space import Feature, Value
+
+WIDEST = 1e300
+"""Between knots beyond this, shares are not calculated in floats."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +53,18 @@ class Percentiles:
         return _between(share, self.shares[k - 1 : k + 1], self.knots[k - 1 : k + 1])
 
     def floats(self, own: float, values: Floats) -> Floats:
-        """Return the share of people between ``own`` and each of some values; to within five roundings of it."""
+        """Return the share of people between ``own`` and each of some values; to within six roundings of it."""
+        if not self._are_floats:
+            # Moments in days, say, whose rounding is no small part of what lies next to them.
+            return np.array([float(self.passed(Fraction(value), Fraction(own))) for value in values.tolist()])
         above, below = self._side(own, values, 1), self._side(own, values, -1)
         made: Floats = np.where(values > own, above, below)
         return made
+
+    @cached_property
+    def _are_floats(self) -> bool:
+        """Whether every knot is a float, and so is what lies between any two."""
+        return all(abs(knot) < WIDEST and Fraction(float(knot)) == knot for knot in self.knots)
 
     def _side(self, own: float, values: Floats, sign: int) -> Floats:
         """Return the shares on one side of ``own``: each is a sum of two that are not negative, so that no digits cancel."""
@@ -60,13 +72,12 @@ class Percentiles:
         knots = sorted(sign * knot for knot in self.knots if sign * (knot - here) > 0)
         ends = [sign * here, *knots]
         passed = [self.passed(sign * end, here) for end in ends]
-        slopes = [(b - a) / (end - begin) for a, b, begin, end in zip(passed, passed[1:], ends, ends[1:], strict=False)]
-        at = sign * values
-        k = np.clip(np.searchsorted(np.array([float(end) for end in ends]), at, side="right") - 1, 0, len(ends) - 1)
-        slope = np.array([*map(float, slopes), 0.0])[k]
-        made: Floats = np.array([float(each) for each in passed])[k] + slope * (
-            at - np.array(list(map(float, ends)))[k]
-        )
+        # Parts of a height, not ways times a slope: between neighbouring floats a slope may be too great for a float.
+        heights = np.array([*(float(b - a) for a, b in itertools.pairwise(passed)), 0.0])
+        widths = np.array([*(float(b - a) for a, b in itertools.pairwise(ends)), np.inf])
+        at, begin = sign * values, np.array([float(end) for end in ends])
+        k = np.clip(np.searchsorted(begin, at, side="right") - 1, 0, len(ends) - 1)
+        made: Floats = np.array([float(each) for each in passed])[k] + heights[k] * ((at - begin[k]) / widths[k])
         return made
 
     def command(self, name: str, own: Fraction, result: str) -> syntax.Command:

@@ -14,7 +14,7 @@ from mace.clock import check
 from mace.constraints.views import View
 from mace.distances import distance_down
 from mace.distances.change import change
-from mace.exact import Floats, Ints
+from mace.exact import Floats, Ints, float_up
 from mace.problem import LATE, Bounds, Limits, Problem, timed
 from mace.solvers.domains import Allowed, allowed_values, values_in, whole_domain
 from mace.solvers.incumbent import BAND
@@ -160,9 +160,12 @@ def _between(feature: Feature, low: float, high: float) -> Iterator[Value]:
 
 
 def _measures(problem: Problem, domains: list[list[Value]]) -> Floats:
-    """Return the distance measure of every point in floats, the points in the order of the values."""
+    """Return the distance measure of every point in floats, the points in the order of the values.
+
+    Changes are rounded up: one that is too small for a float is still a change.
+    """
     tables = [
-        np.array([float(change(feature, value, own)) for value in domain])
+        np.array([float_up(change(feature, value, own)) for value in domain])
         for feature, own, domain in zip(problem.space.values(), problem.factual, domains, strict=True)
     ]
     sizes = tuple(map(len, domains))

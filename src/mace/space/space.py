@@ -91,6 +91,11 @@ class FeatureSpace(Mapping[str, Feature]):
                 )
             if not isinstance(feature, Real | Integer | Ordinal | Categorical):
                 raise InvalidSpace(f"{name!r} is {feature!r:.80}; {_meant_feature(feature)}.")
+            if isinstance(feature, Real) and math.isinf(feature.high - feature.low):
+                raise InvalidSpace(
+                    f"{name!r} reaches from {feature.low} to {feature.high}, wider than the largest float. "
+                    "Give its column in larger units."
+                )
         self.round_to = _checked_rounding(features, _noted(features) if round_to is None else round_to)
         self._features: dict[str, Feature] = {
             name: with_decimals(feature, self.round_to.get(name)) for name, feature in features.items()

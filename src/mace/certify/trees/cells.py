@@ -32,8 +32,8 @@ SCALE = 2**58
 COST_ROUNDING = 1 - 2.0**-49
 """A cost takes at most ten roundings, each of at most 2^-53 of it."""
 
-FIVE_DOWN = 1 - 2.0**-50
-"""What is known to within five roundings, times this, is not above what it stands for."""
+SIX_DOWN = 1 - 2.0**-50
+"""What is known to within six roundings, times this, is not above what it stands for."""
 
 WIDEST = 1e300
 """A range beyond this is not divided by in floats."""
@@ -248,7 +248,7 @@ def _changes(
         return (low != own).astype(np.float64), np.asarray(low != own)
     nearest = np.clip(float(own), low, high)
     if scale is not None:
-        return scale.floats(float(own), nearest) * FIVE_DOWN, np.asarray(nearest != own)
+        return scale.floats(float(own), nearest) * SIX_DOWN, np.asarray(nearest != own)
     return np.abs(nearest - float(own)) / float(feature.range), np.asarray(nearest != own)
 
 

@@ -16,7 +16,7 @@ from mace.forms import Composite, clearance
 from mace.forms.form import box_at
 from mace.problem import INTERRUPTED, LATE, Bounds, Evidence, Limits, Problem
 from mace.reductions.noise_box import inside
-from mace.reductions.regions import Region, whole_region, within_reach
+from mace.reductions.regions import Region, lies_in, whole_region, within_reach
 from mace.solvers.boxes.best_first import BestFirst, outermost, ranges_dict
 from mace.solvers.curves.questions import Questions
 from mace.solvers.incumbent import BAND, Incumbent
@@ -184,7 +184,7 @@ class RatioSearch:
             return None
         lower = None if bounds.is_infeasible else bounds.lower
         enough = [proved for proved in self.proofs.values() if proved is not None and proved.is_enough(lower)]
-        kept = outermost(enough, lambda proved: proved.region, MOST_COMPARED)
+        kept = outermost(enough, lambda outer, inner: lies_in(inner.region, outer.region), MOST_COMPARED)
         entries = [proved.entry for proved in kept]
         for entry in entries:
             if entry["proof"] is None or "missing" in entry["proof"]:

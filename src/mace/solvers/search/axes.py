@@ -125,8 +125,7 @@ class Axes:
         self.each = [Axis(*triple) for triple in triples]
         self.home = np.array([axis.home for axis in self.each])
         self.own = np.array([axis.own for axis in self.each])
-        ranges = [float(feature.range) for feature in problem.space.values()]
-        self._scales = np.array([1 / width if width else 0.0 for width in ranges])
+        self._widths = np.array([float(feature.range) or np.inf for feature in problem.space.values()])
         self._ordered = np.array([axis.is_ordered for axis in self.each])
         self._whole = [not isinstance(feature, Real) for feature in problem.space.values()]
 
@@ -144,7 +143,7 @@ class Axes:
         """Return the distance of each row from the factual, for l2 its square, in floats."""
         gone, was = np.isnan(rows), np.isnan(self.own)
         with np.errstate(invalid="ignore"):
-            moved = np.where(self._ordered, np.abs(rows - self.own) * self._scales, rows != self.own)
+            moved = np.where(self._ordered, np.abs(rows - self.own) / self._widths, rows != self.own)
         changes = np.where(gone | was, gone != was, moved).astype(np.float64)
         found = self.problem.metric.floats(changes)
         if found is None:
