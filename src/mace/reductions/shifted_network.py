@@ -31,7 +31,7 @@ Moves = tuple[Move, ...]
 
 STAY = Move(Fraction(0))
 
-MOST_KEPT = 16
+MOST_STACKED = 16
 """The most choices of copies of a network that are kept for the next question."""
 
 
@@ -96,7 +96,7 @@ _STACKED: weakref.WeakKeyDictionary[Network, Recent[tuple[Moves, ...], Network]]
 
 def _stacked(form: Network, every: tuple[Moves, ...]) -> Network:
     """Return the copies of a network as one, made once for moves of late."""
-    known = _STACKED.setdefault(form, Recent(MOST_KEPT))
+    known = _STACKED.setdefault(form, Recent(MOST_STACKED))
     return known.get(every) or known.put(every, _made(form, every))
 
 
