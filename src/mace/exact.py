@@ -9,7 +9,7 @@ import math
 import operator
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,12 @@ def float_below(value: Fraction) -> float:
     """Return the greatest float64 that is below ``value``."""
     found = float_down(value)
     return math.nextafter(found, -math.inf) if found == value else found
+
+
+@lru_cache(maxsize=1 << 14)
+def exactly(value: float | Fraction) -> Fraction:
+    """Return the fraction that a number is: one made before, where it is one of late."""
+    return Fraction(value)
 
 
 def decimal_fraction(value: float, dtype: str = "float64") -> Fraction:

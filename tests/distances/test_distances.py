@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import mace
 from mace import Distance, FeatureSpace, InvalidDistance, categorical, integer, ordinal, real
-from mace.distances import NORMS, as_distance, distance_down, distance_up, point_values
+from mace.distances import NORMS, PartsMetric, as_distance, distance_down, distance_up, point_values
 from mace.distances.change import change
 from mace.language import run
 from mace.space import Point
@@ -57,6 +57,18 @@ def test_program_exact_value_and_fast_value_agree(distance: object, old: Point, 
     assert fast[0] == pytest.approx(float(exact), rel=1e-12, abs=1e-300)
     assert 0 <= exact <= 1
     assert (exact == 0) == (new == old)
+
+
+@pytest.mark.parametrize("distance", DISTANCES, ids=str)
+@given(old=points, others=st.lists(points, max_size=4))
+def test_terms_of_many_points_are_those_of_each(distance: object, old: Point, others: list[Point]) -> None:
+    metric = as_distance(distance).from_factual(SPACE, old)
+    assert isinstance(metric, PartsMetric)
+    terms, peaks = metric.terms_of(others)
+    for point, term, peak in zip(others, terms, peaks, strict=True):
+        assert (metric.terms(point)[0] == term).all()
+        assert (metric.terms(point)[1] == peak).all()
+        assert term.sum() + peak.max() == pytest.approx(float(metric.measure(point)), rel=1e-12, abs=1e-300)
 
 
 @pytest.mark.parametrize("distance", DISTANCES, ids=str)

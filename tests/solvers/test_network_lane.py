@@ -22,18 +22,20 @@ from sklearn.pipeline import make_pipeline
 
 import mace
 from mace import Explainer, FeatureSpace, categorical, integer, ordinal, real
+from mace.answer.question import Question
 from mace.constraints.condition import AtLeast, GuardCondition
 from mace.distances import as_distance, distance_up
 from mace.exact import UNIT
 from mace.forms import Interval, Network, Outcomes
 from mace.language.syntax import Binary, Compare, Constant, Program, Return, Variable
 from mace.problem import Limits, Problem, Status
+from mace.reductions.shifted_network import STAY, Move, shifted
 from mace.solvers import enumerate as brute
 from mace.solvers import network
 from mace.solvers.abilities import obstacle
 from mace.solvers.compiled import is_on_disk
 from mace.solvers.compiling import is_marked
-from mace.solvers.network import kernels
+from mace.solvers.network import kernels, prepared
 from mace.solvers.network.search import NetworkSearch
 from mace.space import Column, Point
 
@@ -484,3 +486,29 @@ def test_the_same_question_gives_the_same_answer_after_others() -> None:
     explainer.explain([0.9, 0.9, 0], distance="l0")
     explainer.explain([0.1, 0.9, 2], constraints=[mace.fixed("x")])
     assert explainer.explain([0.2, 0.3, 1], distance="linf")[0].values == first
+
+
+def test_copies_of_a_network_are_searched_as_if_nothing_were_known_of_their_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nothing_known(weights: Any) -> tuple[Any, Any]:
+        return np.zeros(len(weights), dtype=np.int64), np.full(len(weights), weights.shape[1])
+
+    rng = np.random.default_rng(4)
+    space = mace.FeatureSpace({name: mace.real(0, 1) for name in "abc"})
+    frame = pd.DataFrame(rng.uniform(size=(200, 3)), columns=list("abc"))
+    labels = (np.sin(6 * frame.a) + frame.b > 1).astype(int)
+    model = MLPClassifier((5, 4), solver="lbfgs", max_iter=200, random_state=1).fit(frame, labels)
+    by = [tuple(Move(Fraction(sign, 20)) if name == "a" else STAY for name in "abc") for sign in (-1, 1)]
+    pinned = (Move(Fraction(1, 2), is_pinned=True), STAY, STAY)
+    found = []
+    for is_known in (True, False):
+        if not is_known:
+            monkeypatch.setattr(prepared, "_not_zero", nothing_known)
+            monkeypatch.setattr(prepared, "_first_alike", lambda first: np.arange(first.shape[1]))
+        explainer = Explainer(model, space)
+        for row in range(8):
+            problem, _ = explainer._problem(frame.iloc[row], Question(space, classes=(0, 1)))
+            bounds = network.solve(shifted(problem, [(STAY,) * 3, *by, pinned]), Limits())
+            found.append((is_known, row, bounds.lower, bounds.point, bounds.calls, bounds.notes))
+    assert [each[1:] for each in found if each[0]] == [each[1:] for each in found if not each[0]]

@@ -222,13 +222,13 @@ class AskedModel:
         steps = {} if self.causes is not None else question.steps
         if not steps:
             return None
-        row, plain = self.space.values_of(factual), question.but(round_to=None, digits=None, count=1)
+        plain = question.but(round_to=None, digits=None, count=1)
 
-        def ask(further: tuple[Constraint, ...], lane: str | None = None) -> Explanation | None:
+        def ask(further: tuple[Constraint, ...], lane: str | None) -> tuple[Status, Counterfactual | None] | None:
             own, asked, since = self._about_round_values(plain, steps, started)
             asked = asked.but(constraints=(*asked.constraints, *further), solver=lane or asked.solver)
             try:
-                return own._nearest(row, asked, since, is_last=False, current=current)
+                return own._first(factual, asked, since, current)
             except InvalidOption:
                 return None
 
@@ -247,19 +247,30 @@ class AskedModel:
             there = question.if_reached(self._reading, problem.factual, current, started)
             if there is not None:
                 return self._with_scores(there, question)
-            statement = None
-            if question.certify:
-                self._must_prove("certify=True", question.solver, "Leave certify out.")
-                statement = self._certifiable(problem.factual, question)
-            lane = choose(question.solver, problem)
-            rounds = self._rounds(question, problem.factual, started + lane.preparing, current)
-            plain = question if rounds is None else question.but(round_to=None, digits=None)
-            driver = self._driver(plain, problem, lane, started, statement, rounds)
+            driver = self._prepared(problem, question, started, current)
             made = driver.run(current, started)
             if made.status == Status.INFEASIBLE and question.constraints and is_last:
                 conflict, reason = driver.why_none()
                 made = replace(made, conflict=conflict, reason=reason, seconds=time.monotonic() - started)
             return made if is_within else self._with_scores(made, question)
+
+    def _first(
+        self, factual: Point, question: Question, started: float, current: Fraction
+    ) -> tuple[Status, Counterfactual | None]:
+        """Return the nearest answer alone, and what is known of it: to a question within another one about the row."""
+        with self._live.question():
+            return self._prepared(self._bound(factual, question, current), question, started, current).first()
+
+    def _prepared(self, problem: Problem, question: Question, started: float, current: Fraction) -> Driver:
+        """Return what answers a question as it is asked: with certificates and round answers, where it asks for these."""
+        statement = None
+        if question.certify:
+            self._must_prove("certify=True", question.solver, "Leave certify out.")
+            statement = self._certifiable(problem.factual, question)
+        lane = choose(question.solver, problem)
+        rounds = self._rounds(question, problem.factual, started + lane.preparing, current)
+        plain = question if rounds is None else question.but(round_to=None, digits=None)
+        return self._driver(plain, problem, lane, started, statement, rounds)
 
     def _problem(self, row: Row, question: Question, current: Fraction | None = None) -> tuple[Problem, Fraction]:
         """Return the problem of a row, and the outcome of the row itself, which is asked for where it is not known."""

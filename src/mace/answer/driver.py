@@ -135,6 +135,12 @@ class Driver:
             certificate=first.certificate,
         )
 
+    def first(self) -> tuple[Status, Counterfactual | None]:
+        """Return the nearest answer alone, and what is known of it or of there being none."""
+        attempt = next(self._attempts())
+        found = [] if attempt.answer is None else [attempt.answer]
+        return _overall(found, attempt.bounds.is_infeasible, 1), attempt.answer
+
     @property
     def _conditions(self) -> tuple[tuple[Condition, ...], tuple[Condition, ...]]:
         """The conditions of the user's constraints, and those that are part of the space."""

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mace.answer.counterfactual import Counterfactual
-from mace.answer.explanation import Explanation
 from mace.answer.outside import in_range
 from mace.answer.simplify import is_round
 from mace.constraints import Constraint, fixed, one_of
@@ -31,7 +30,7 @@ MOST_TO_TRY = 8
 """The most numbers that go to the multiple below or above for all their rows to be asked about, at most 256, in lanes that are not quick on
 grids."""
 
-AskRound = Callable[[tuple[Constraint, ...], str | None], Explanation | None]
+AskRound = Callable[[tuple[Constraint, ...], str | None], tuple[Status, Counterfactual | None] | None]
 """Asks for the nearest round row under further constraints, in a lane of this name or in that of the question; ``None`` where no lane
 can."""
 
@@ -89,11 +88,12 @@ class Rounds:
         for constraints, rounding in self._questions(problem, point, most):
             are_few = rounding is Rounding.NEXT and moved <= MOST_TO_TRY and not most
             asked = self.ask(constraints, "enumerate") if are_few else None
-            asked = asked if asked is not None and asked.status.is_final else self.ask(constraints, None)
-            if asked is None or asked.status != Status.OPTIMAL:
+            asked = asked if asked is not None and asked[0].is_final else self.ask(constraints, None)
+            status, answer = asked or (Status.UNKNOWN, None)
+            if status != Status.OPTIMAL or answer is None:
                 continue
-            if problem.is_plausible(self.space.point(asked[0].values)):
-                return asked[0], rounding
+            if problem.is_plausible(self.space.point(answer.values)):
+                return answer, rounding
         return None
 
     def _questions(

@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 
 from mace.distances import PartsMetric
 from mace.exact import decimal_fraction
 from mace.problem import Limits, Problem
-from mace.space import FeatureSpace, Integer, Point, Real, Value
+from mace.space import Feature, FeatureSpace, Integer, Point, Real, Value
 from mace.space.decimals import decimal_of
 
 
@@ -59,7 +58,8 @@ def _with_one_undone(problem: Problem, point: Point, lower: Fraction) -> list[Po
     undone = np.array([value != own for value, own in zip(point, problem.factual, strict=True)])
     if isinstance(metric, PartsMetric):
         terms, peaks = metric.terms(point)
-        others = np.array([max(peaks[:j].max(initial=0.0), peaks[j + 1 :].max(initial=0.0)) for j in range(len(point))])
+        second, top = np.sort(np.append(peaks, 0.0))[-2:]
+        others = np.where(peaks == top, second, top)
         undone &= terms.sum() - terms + others >= float(lower) ** metric.power - COSTS_OFF
     return [(*point[:j], problem.factual[j], *point[j + 1 :]) for j in np.flatnonzero(undone)]
 
@@ -105,7 +105,7 @@ def _is_as_good(problem: Problem, other: Point, point: Point) -> bool:
 
 def _plainer(problem: Problem, point: Point, j: int) -> Iterator[Value]:
     """Yield the next multiples of powers of ten away from one's own value, the coarsest first, that are not much farther."""
-    feature, value, own = list(problem.space.values())[j], point[j], problem.factual[j]
+    feature, value, own = _feature(problem, j), point[j], problem.factual[j]
     assert isinstance(feature, Real | Integer)
     assert value is not None
     assert own is not None
@@ -123,11 +123,15 @@ def _plainer(problem: Problem, point: Point, j: int) -> Iterator[Value]:
 
 def _is_free(problem: Problem, point: Point, j: int) -> bool:
     """Return whether a changed number may perhaps move without costing more."""
-    feature, value, own = list(problem.space.values())[j], point[j], problem.factual[j]
-    if value is None or own is None or value == own or not isinstance(feature, Real | Integer):
+    value, own = point[j], problem.factual[j]
+    if value is None or own is None or value == own or not isinstance(_feature(problem, j), Real | Integer):
         return False
     metric = problem.metric
     return not isinstance(metric, PartsMetric) or not (metric.parts[j].slope or metric.parts[j].square)
+
+
+def _feature(problem: Problem, j: int) -> Feature:
+    return problem.space[problem.space.names[j]]
 
 
 BALANCES = (0.0, *(0.05 * 1.35**k for k in range(24)))
@@ -154,29 +158,33 @@ def made_round(problem: Problem, point: Point, steps: Mapping[str, float], limit
         return point
     near = {j: _multiples(problem, point, j, unit) for j, unit in units.items()}
     tried = dict.fromkeys([*_some_outward(problem, point, near), *_balanced(problem, point, near)])
+    tried.pop(problem.factual, None)
     quick = problem.quick
-    rows = [row for row in tried if row != problem.factual and quick.is_plausible(row)]
-    found = next(filter(problem.is_valid, sorted(problem.reaching(rows), key=partial(_length, problem))), None)
+    # Each value is one of its feature's.
+    rows = [row for row in tried if quick.is_plausible(row)] if quick.conditions else list(tried)
+    found = next(filter(problem.is_valid, _nearest_first(problem, problem.reaching(rows))), None)
     return shortened(problem, point, steps, limits) if found is None else found
 
 
-def _length(problem: Problem, row: Point) -> float:
-    """Return the measure of a row in floats."""
+def _nearest_first(problem: Problem, rows: list[Point]) -> list[Point]:
+    """Return rows by their measure in floats."""
     metric = problem.metric
     if not isinstance(metric, PartsMetric):
-        return float(metric.measure(row))
-    terms, peaks = metric.terms(row)
-    return float(terms.sum() + peaks.max(initial=0.0))
+        return sorted(rows, key=lambda row: float(metric.measure(row)))
+    terms, peaks = metric.terms_of(rows)
+    lengths = terms.sum(axis=1) + peaks.max(axis=1, initial=0.0)
+    return [rows[k] for k in np.argsort(lengths, kind="stable")]
 
 
 def _some_outward(problem: Problem, point: Point, near: Mapping[int, list[Value]]) -> Iterator[Point]:
     """Yield rows of which more and more numbers go to the next multiple away from the factual's own, the others to the nearest."""
-    away = {j: [value for value in values if _is_beyond(problem, point, j, value)] for j, values in near.items()}
-    places = list(near)
-    for count in range(len(places) + 1):
-        outward = {j for j in places[:count] if away[j]}
-        moved = {j: away[j][0] if j in outward else values[0] for j, values in near.items() if values}
-        yield tuple(moved.get(j, value) for j, value in enumerate(point))
+    row = list(point)
+    for j, values in near.items():
+        row[j] = values[0] if values else point[j]
+    yield tuple(row)
+    for j, values in near.items():
+        row[j] = next((value for value in values if _is_beyond(problem, point, j, value)), row[j])
+        yield tuple(row)
 
 
 def _balanced(problem: Problem, point: Point, near: Mapping[int, list[Value]]) -> Iterator[Point]:
@@ -189,20 +197,21 @@ def _balanced(problem: Problem, point: Point, near: Mapping[int, list[Value]]) -
     if metric.power != 2 or not near or not isinstance(metric, PartsMetric):
         return
     rows = [tuple(near[j][k] if k < len(near.get(j, ())) else value for j, value in enumerate(point)) for k in (0, 1)]
-    farther = [metric.terms(row)[0] - metric.terms(point)[0] for row in rows]
-    more = {
-        j: [(float(by[j]), row[j]) for by, row in zip(farther, rows, strict=True)][: len(values)]
-        for j, values in near.items()
-        if values
-    }
-    widths = {j: max(abs(each) for each, _ in pairs) for j, pairs in more.items()}
+    terms, _ = metric.terms_of([point, *rows])
+    farther = (terms[1:] - terms[0]).tolist()
+    # Of each number how much more its two multiples cost; twice the same where there is one only.
+    more = {j: (farther[0][j], farther[1 if len(values) > 1 else 0][j]) for j, values in near.items() if values}
+    widths = {j: max(map(abs, both)) for j, both in more.items()}
     order = sorted(more, key=lambda j: -widths[j])
+    row = list(point)
     for extra in BALANCES:
-        total, moved = -extra * min(widths.values(), default=0.0), {}
+        total = -extra * min(widths.values(), default=0.0)
         for j in order:
-            by, moved[j] = min(more[j], key=lambda pair: abs(total + pair[0]))
-            total += by
-        yield tuple(moved.get(j, value) for j, value in enumerate(point))
+            first, second = more[j]
+            k = int(abs(total + first) > abs(total + second))
+            row[j] = rows[k][j]
+            total += more[j][k]
+        yield tuple(row)
 
 
 def shortened(problem: Problem, point: Point, steps: Mapping[str, float], limits: Limits) -> Point:
@@ -232,15 +241,19 @@ def _units(problem: Problem, point: Point, steps: Mapping[str, float]) -> dict[i
 
 def _multiples(problem: Problem, point: Point, j: int, unit: Fraction) -> list[Value]:
     """Return the four multiples of a unit about a number that the feature has, the nearest first."""
-    feature, value = list(problem.space.values())[j], point[j]
+    feature, value = _feature(problem, j), point[j]
     assert isinstance(feature, Real | Integer)
     assert value is not None
-    at = decimal_of(feature, value)
-    if at % unit == 0:
+    at = decimal_of(feature, value) / unit
+    middle = math.floor(at)
+    if at == middle:
         return [value]
-    middle = math.floor(at / unit)
-    near = sorted(((middle + k) * unit for k in (-1, 0, 1, 2)), key=lambda number: abs(number - at))
-    made = [feature.nearest(float(number)) if isinstance(feature, Real) else int(number) for number in near]
+    nearest_first = (0, 1, -1, 2) if 2 * (at - middle) <= 1 else (1, 0, 2, -1)
+    near = [(middle + k) * unit.numerator for k in nearest_first]
+    made = (
+        feature.nearest(number / unit.denominator) if isinstance(feature, Real) else number // unit.denominator
+        for number in near
+    )
     return [number for number in made if feature.has(number)]
 
 

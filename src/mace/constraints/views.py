@@ -58,6 +58,8 @@ class View(StrEnum):
 def why_not_domains(guard: syntax.Guard) -> str:
     """Return why a guard is not about single features; empty where it is."""
     for part in syntax.conjuncts(guard):
+        if syntax.bound(part) is not None:
+            continue
         if len(syntax.variables(part)) > 1:
             return "a condition joins several features"
         if syntax.compared_with(part) is None:
@@ -68,6 +70,8 @@ def why_not_domains(guard: syntax.Guard) -> str:
 def why_not_inequalities(guard: syntax.Guard, space: FeatureSpace) -> str:
     """Return why a guard is not made of comparisons of single features and linear inequalities; empty where it is."""
     for part in syntax.conjuncts(guard):
+        if syntax.bound(part) is not None:
+            continue
         names = syntax.variables(part)
         if len(names) <= 1:
             if syntax.compared_with(part) is None:

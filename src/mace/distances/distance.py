@@ -14,7 +14,7 @@ from mace.distances.norm import Parts
 from mace.distances.people import WAYS, deviation_weights, scales_of, summary
 from mace.distances.percentile import PercentileMetric
 from mace.errors import InvalidDistance, InvalidProgram, did_you_mean
-from mace.exact import Floats, decimal_fraction
+from mace.exact import Floats, decimal_fraction, exactly
 from mace.language import Symbol, divides_by_variable, parse, run, syntax
 from mace.language.values import Reads
 from mace.registry import Registry
@@ -289,7 +289,7 @@ class FunctionMetric:
 
 def point_values(space: FeatureSpace, point: Point) -> dict[str, Fraction | None]:
     """Return a point as the values of a program's inputs."""
-    return {name: None if value is None else Fraction(value) for name, value in zip(space.names, point, strict=True)}
+    return {name: None if value is None else exactly(value) for name, value in zip(space.names, point, strict=True)}
 
 
 def as_distance(distance: object) -> Distance | FunctionDistance:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -109,10 +110,16 @@ class PartsMetric:
 
     def terms(self, point: Point) -> tuple[Floats, Floats]:
         """Return in floats what the change of each feature adds to the measure's sum, and what it counts in its maximum."""
-        rows = zip(self.space.values(), point, self.factual, strict=True)
-        deltas = np.array(
-            [0.0 if new == old else float(self.delta(j, feature, new)) for j, (feature, new, old) in enumerate(rows)]
-        )
+        (terms,), (peaks,) = self.terms_of([point])
+        return terms, peaks
+
+    def terms_of(self, points: Sequence[Point]) -> tuple[Floats, Floats]:
+        """Return the :meth:`terms` of points, points by features; of a value that several points share, the change is taken once."""
+        deltas = np.zeros((len(points), len(self.factual)))
+        for j, (feature, own) in enumerate(zip(self.space.values(), self.factual, strict=True)):
+            column = [point[j] for point in points]
+            known = {value: float(self.delta(j, feature, value)) for value in {*column} - {own}} | {own: 0.0}
+            deltas[:, j] = [known[value] for value in column]
         jump, slope, square, peak = self.costs
         return np.where(deltas > 0, jump + (slope + square * deltas) * deltas, 0.0), peak * deltas
 

@@ -199,12 +199,12 @@ def _truth(guard: syntax.Guard, values: Values) -> Steps[bool]:
 
 def _at_once(guard: syntax.Guard, values: Values) -> bool | None:
     """Whether a variable that is known compares so with a constant; ``None`` of any other guard."""
-    match guard:
-        case syntax.Compare(name, syntax.Variable(variable), syntax.Constant(number)):
-            value = values.get(variable)
-            return None if value is None else compare(name, value, number)
-        case _:
-            return None
+    bound = syntax.bound(guard)
+    if bound is None:
+        return None
+    name, sign, number = bound
+    value = values.get(name)
+    return None if value is None else compare(sign, value, number)
 
 
 def compare(name: syntax.CompareName, left: Fraction, right: Fraction) -> bool:

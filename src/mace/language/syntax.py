@@ -21,6 +21,8 @@ from fractions import Fraction
 from operator import attrgetter
 from typing import Any, Literal
 
+from mace.exact import exactly
+
 UnaryName = Literal["neg", "abs", "decimal", "decimal32", "decimal16", "float"]
 BinaryName = Literal["+", "-", "*", "/", "min", "max"]
 CompareName = Literal["<", "<=", "==", "!=", ">", ">="]
@@ -181,7 +183,7 @@ ONE = Constant(Fraction(1))
 
 def constant(value: int | float | Fraction) -> Constant:
     """Return the constant of a number; a float stands for exactly the fraction that it is."""
-    return Constant(Fraction(value))
+    return Constant(exactly(value))
 
 
 def conjunction(parts: Iterable[Guard]) -> Guard:
@@ -200,6 +202,13 @@ def between(value: Expression, low: int | float | Fraction | None, high: int | f
 def conjuncts(guard: Guard) -> tuple[Guard, ...]:
     """Return the guards that must all hold."""
     return guard.parts if isinstance(guard, And) else (guard,)
+
+
+def bound(guard: Guard) -> tuple[str, CompareName, Fraction] | None:
+    """Return the parts of ``variable sign constant``; ``None`` of any other guard."""
+    if isinstance(guard, Compare) and isinstance(guard.left, Variable) and isinstance(guard.right, Constant):
+        return guard.left.name, guard.name, guard.right.value
+    return None
 
 
 def compared_with(guard: Guard) -> list[Fraction] | None:

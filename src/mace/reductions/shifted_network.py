@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,6 +14,7 @@ from mace.exact import UNIT, Floats
 from mace.forms import Alternatives, Box, Margin, Network, Stated
 from mace.forms.scoring import column_values
 from mace.problem import Problem
+from mace.recent import Recent
 from mace.space import Feature, Integer, Point, Real, Value
 
 
@@ -29,6 +31,9 @@ Moves = tuple[Move, ...]
 
 STAY = Move(Fraction(0))
 
+MOST_STACKED = 16
+"""The most choices of copies of a network that are kept for the next question."""
+
 
 def shifted(problem: Problem, moves: Sequence[Moves]) -> Problem:
     """Return a problem about a network whose answers reach the goal after each of these moves.
@@ -37,7 +42,7 @@ def shifted(problem: Problem, moves: Sequence[Moves]) -> Problem:
 
     A value is moved in floats and so rounded; what the network's weights make of that rounding widens the goal.
     """
-    every = list(dict.fromkeys(moves))
+    every = tuple(dict.fromkeys(moves))
     if all(move == STAY for each in every for move in each):
         return problem
     form, ask, goal = problem.form, problem.ask, problem.goal
@@ -86,8 +91,16 @@ def _clipped(wide: Box, box: Box, features: Sequence[Feature]) -> Box:
     )
 
 
-def _stacked(form: Network, every: Sequence[Moves]) -> Network:
-    """Return the copies of a network as one."""
+_STACKED: weakref.WeakKeyDictionary[Network, Recent[tuple[Moves, ...], Network]] = weakref.WeakKeyDictionary()
+
+
+def _stacked(form: Network, every: tuple[Moves, ...]) -> Network:
+    """Return the copies of a network as one, made once for moves of late."""
+    known = _STACKED.setdefault(form, Recent(MOST_STACKED))
+    return known.get(every) or known.put(every, _made(form, every))
+
+
+def _made(form: Network, every: tuple[Moves, ...]) -> Network:
     weights: list[Floats] = []
     biases: list[Floats] = []
     slopes: list[Floats] = []

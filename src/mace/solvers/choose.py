@@ -141,7 +141,7 @@ def _lane(name: str, problem: Problem, why: str) -> tuple[str, Lane]:
     module = SOLVERS.load(name)
     reason, solve = obstacle(module, problem), module.solve
     cuts_boxes = module.CUTS_BOXES and not is_unread(problem.form)
-    if reason and cuts_boxes and boxes.divided(problem, module) is not None:
+    if reason and cuts_boxes and not module.supports(problem) and boxes.divided(problem, module) is not None:
         reason, solve = "", partial(boxes.solve, lane=module)
         why += "; conditions across features by cutting boxes"
     begun = time.monotonic()

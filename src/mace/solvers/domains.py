@@ -54,11 +54,16 @@ class Allowed:
 def allowed_values(problem: Problem) -> list[Allowed]:
     """Return what each feature may be: its domain, and every guard on it alone."""
     parts: dict[str, list[syntax.Guard]] = {name: [] for name in problem.space}
-    guards = problem.guards
-    for part in guards:
-        if len(names := syntax.variables(part)) == 1 and syntax.compared_with(part) is not None:
+    never = False
+    for part in problem.guards:
+        bound = syntax.bound(part)
+        names = syntax.variables(part) if bound is None else ()
+        if bound is not None:
+            parts[bound[0]].append(part)
+        elif not names:
+            never = never or not holds(part, {})
+        elif len(names) == 1 and syntax.compared_with(part) is not None:
             parts[next(iter(names))].append(part)
-    never = any(not syntax.variables(part) and not holds(part, {}) for part in guards)
     return [
         Allowed((), False) if never else _allowed(name, feature, own, parts[name])
         for (name, feature), own in zip(problem.space.items(), problem.factual, strict=True)
@@ -102,14 +107,15 @@ def _spans_of(name: str, guards: list[syntax.Guard], low: float, high: float) ->
 def _bounded(guards: list[syntax.Guard], low: float, high: float) -> list[Span] | None:
     """Return what comparisons with floats leave of a range; ``None`` where there is any other guard."""
     for guard in guards:
-        match guard:
-            case syntax.Compare("==" | "<=" | ">=" as name, syntax.Variable(), syntax.Constant(value)):
-                if (number := float(value)) != value:
-                    return None
-                low = low if name == "<=" else max(low, number)
-                high = high if name == ">=" else min(high, number)
-            case _:
-                return None
+        bound = syntax.bound(guard)
+        if bound is None or bound[1] not in ("==", "<=", ">="):
+            return None
+        _, sign, value = bound
+        number = float(value)
+        if number.as_integer_ratio() != value.as_integer_ratio():
+            return None
+        low = low if sign == "<=" else max(low, number)
+        high = high if sign == ">=" else min(high, number)
     return [(low, high)] if low <= high else []
 
 

@@ -74,11 +74,13 @@ ADAPTIVE, LOCAL, AT_POINT = 0, 1, 2
 piece in use at a point."""
 
 NET = [
-    "first", "first_size", "offset", "size", "weight", "bend", "width", "relative", "tiny", "single", "grid_error", "squash", "own",
+    "first", "first_size", "twin", "offset", "size", "weight", "begin", "end", "bend", "width", "relative", "tiny", "single", "grid_error",
+    "squash", "own",
 ]  # fmt: skip
-"""A model: what each slot adds to the first layer (slots x units) and its absolute size; per layer offsets, what counts as their
-size, weights, slopes below 0 (0 for ReLU, 1 for a linear unit) and widths; γ of each layer, what underflow costs, the rounding of inputs,
-what each unit of the first layer is off because values of grids are rounded here, the squash, and the relative error of sums made here."""
+"""A model: what each slot adds to the first layer (slots x units) and its absolute size, and the first unit there with the same slots
+(``twin``); per layer offsets, what counts as their size, weights, where those of each unit that are not 0 ``begin`` and ``end``, slopes
+below 0 (0 for ReLU, 1 for a linear unit) and widths; γ of each layer, what underflow costs, the rounding of inputs, what each unit of the
+first layer is off because values of grids are rounded here, the squash, and the relative error of sums made here."""
 
 TASK = [
     "own", "slot", "inverse", "is_table", "is_grid", "base", "step", "digits", "off", "entry_slot", "entry_delta", "by_delta", "nearest",
@@ -100,7 +102,7 @@ TASK = [
 WORK = [
     "low", "high", "size", "error", "z", "lam", "mu", "first_at_near", "column_entry", "columns_from", "feature", "near", "delta",
     "near_cost", "gains", "matrix", "unit_gain", "rows", "constants", "piece_feature", "ratio", "cost", "gain", "piece_from", "piece_to",
-    "order", "x", "best_x", "mix", "extra", "point", "other", "score", "point_size", "point_error", "tightest_x", "kept_x",
+    "order", "x", "best_x", "mix", "extra", "point", "other", "score", "point_size", "point_error", "tightest_x", "kept_x", "first_gain",
 ]  # fmt: skip
 """Scratch space.
 
@@ -108,7 +110,8 @@ WORK = [
   ``point_size`` and ``point_error`` the same at one point;
 - ``lam`` and ``mu``: coefficients of a functional on a layer's activations and on its pre-activations;
 - the box: columns (above), the ``near`` point, its changes ``delta`` and its cost ``near_cost`` (sum, peak), the first layer there;
-- functionals over the columns: ``unit_gain`` of each unit, ``rows`` with their ``constants``, ``mix`` of two;
+- functionals over the columns: ``unit_gain`` of each unit, ``rows`` with their ``constants``, ``mix`` of two; ``first_gain`` is the most
+  that each unit of the first layer gains over box and ball, and the most that it loses;
 - the knapsack: its pieces (cost, gain, their ratio, feature, the columns they lead from and to), in the ``order`` of their ratio;
   ``extra`` is added to the slopes;
 - relaxed points ``x``, ``best_x``, ``tightest_x``, ``kept_x``; rounded ones ``point``, ``other``."""
@@ -256,7 +259,7 @@ def judge(v, net, task, work):
             value = net.offset[k, i]
             big = net.size[k, i]
             through = 0.0
-            for p in range(net.width[k - 1]):
+            for p in range(net.begin[k, i], net.end[k, i]):
                 below = z[k - 1, p]
                 w = net.weight[k, i, p]
                 active = below if below >= 0.0 else net.bend[k - 1, p] * below
@@ -997,7 +1000,7 @@ def backward(top, mode, net, work):
             m = mu[i]
             if m != 0.0:
                 constant += m * net.offset[k, i]
-                for p in range(net.width[k - 1]):
+                for p in range(net.begin[k, i], net.end[k, i]):
                     lam[p] += m * net.weight[k, i, p]
     return constant, net.own * error
 
@@ -1033,20 +1036,26 @@ def propagate(limit, box, net, task, work):
     for k in range(depth):
         for i in range(net.width[k]):
             if k == 0:
-                pad = net.own * work.size[0, i]
-                for c in range(columns):
-                    work.gains[c] = work.matrix[i, c]
-                work.high[0, i] = work.first_at_near[i] + most_gain(work.gains, limit, box, task, work) + pad
+                # Copies of a network whose input is shifted differ in their offsets alone.
+                if net.twin[i] < i:
+                    for side in range(2):
+                        work.first_gain[side, i] = work.first_gain[side, net.twin[i]]
+                else:
+                    for side in range(2):
+                        for c in range(columns):
+                            work.gains[c] = work.matrix[i, c] if side == 0 else -work.matrix[i, c]
+                        work.first_gain[side, i] = most_gain(work.gains, limit, box, task, work)
                 for c in range(columns):
                     work.unit_gain[0, i, c] = work.matrix[i, c]
-                    work.gains[c] = -work.matrix[i, c]
-                work.low[0, i] = work.first_at_near[i] - most_gain(work.gains, limit, box, task, work) - pad
+                pad = net.own * work.size[0, i]
+                work.high[0, i] = work.first_at_near[i] + work.first_gain[0, i] + pad
+                work.low[0, i] = work.first_at_near[i] - work.first_gain[1, i] - pad
                 continue
             low = net.offset[k, i]
             high = net.offset[k, i]
             size = net.size[k, i]
             through = 0.0
-            for p in range(net.width[k - 1]):
+            for p in range(net.begin[k, i], net.end[k, i]):
                 w = net.weight[k, i, p]
                 bend = net.bend[k - 1, p]
                 a = work.low[k - 1, p]
@@ -1088,7 +1097,7 @@ def propagate(limit, box, net, task, work):
         for i in range(net.width[k]):
             size = net.size[k, i]
             through = 0.0
-            for p in range(net.width[k - 1]):
+            for p in range(net.begin[k, i], net.end[k, i]):
                 size += abs(net.weight[k, i, p]) * max(abs(work.low[k - 1, p]), abs(work.high[k - 1, p]))
                 through += abs(net.weight[k, i, p]) * work.error[k - 1, p]
             work.size[k, i] = size
@@ -1167,7 +1176,8 @@ def combine(limit, tolerance, box, task, work):
     """Return a lower bound on the cost of points that fulfil all rows: constants + rows·x >= 0; writes the relaxation into ``best_x``.
 
     Every row alone gives a bound, and so does every convex combination of rows (a surrogate constraint): the row that the relaxed point
-    violates most is mixed in, with a weight found by bisection. Returns (bound, the row that gave the best bound alone).
+    violates most is mixed in, with a weight found by bisection, until the bound is beyond ``limit``. Returns (bound, the row that gave the
+    best bound alone).
     """
     rows, columns = row_count(task), box.columns
     best = -1.0
@@ -1181,7 +1191,7 @@ def combine(limit, tolerance, box, task, work):
             chosen = r
             for c in range(columns):
                 work.best_x[c] = work.x[c]
-    if rows == 1 or columns == 0:
+    if rows == 1 or columns == 0 or best > limit:
         return best, chosen
     mixed, fresh = work.mix[0], work.mix[1]
     for c in range(columns):
@@ -1212,6 +1222,8 @@ def combine(limit, tolerance, box, task, work):
             found = least_cost(fresh, need, limit, tolerance, box, task, work)
             if found >= FAR:
                 return FAR, chosen
+            if found > limit:
+                return found, chosen
             if found > best:
                 best = found
                 improved = True
@@ -1473,7 +1485,7 @@ def add_losses(row, box, net, task, work):
                     work.lam[p] = 0.0
                 for i in range(net.width[k]):
                     if work.mu[i] != 0.0:
-                        for p in range(net.width[k - 1]):
+                        for p in range(net.begin[k, i], net.end[k, i]):
                             work.lam[p] += work.mu[i] * net.weight[k, i, p]
 
 

@@ -243,12 +243,14 @@ def net_arrays(form: Network, layout: Layout) -> dict[str, Any]:
     widths = [len(bias) for bias in form.biases]
     deepest, widest = len(widths), max(widths)
     offset, size, bend = (np.zeros((deepest, widest)) for _ in range(3))
+    begin, end = (np.zeros((deepest, widest), dtype=np.int64) for _ in range(2))
     weight = np.zeros((deepest, widest, widest))
     for k, bias in enumerate(form.biases):
         offset[k, : widths[k]] = bias
         size[k, : widths[k]] = np.maximum(form.magnitudes[k], np.abs(bias))
         if k:
             weight[k, : widths[k], : widths[k - 1]] = form.weights[k]
+            begin[k, : widths[k]], end[k, : widths[k]] = _not_zero(form.weights[k])
         if k < deepest - 1:
             bend[k, : widths[k]] = form.slopes[k]
     inputs = [weights.shape[1] for weights in form.weights]
@@ -257,9 +259,12 @@ def net_arrays(form: Network, layout: Layout) -> dict[str, Any]:
     return {
         "first": first,
         "first_size": first_size,
+        "twin": _first_alike(first),
         "offset": offset,
         "size": size,
         "weight": weight,
+        "begin": begin,
+        "end": end,
         "bend": bend,
         "width": np.array(widths, dtype=np.int64),
         "relative": np.array([float(gamma(n + 3 + form.steps, form.unit)) * WIDEN for n in inputs]),
@@ -269,6 +274,21 @@ def net_arrays(form: Network, layout: Layout) -> dict[str, Any]:
         "squash": float_up(form.squash),
         "own": 16.0 * (terms + 16) * 2.0**-53,
     }
+
+
+def _not_zero(weights: Floats) -> tuple[Ints, Ints]:
+    """Return for each unit the place of its first weight that is not 0, and the one after its last: of copies side by side a block."""
+    places = np.arange(weights.shape[1])
+    is_any = weights != 0
+    begin = np.where(is_any, places, weights.shape[1]).min(axis=1, initial=weights.shape[1])
+    end = np.where(is_any, places + 1, 0).max(axis=1, initial=0)
+    return np.minimum(begin, end), end
+
+
+def _first_alike(first: Floats) -> Ints:
+    """Return for each unit the first one to which all slots add the same."""
+    known: dict[bytes, int] = {}
+    return np.array([known.setdefault(column.tobytes(), i) for i, column in enumerate(first.T)], dtype=np.int64)
 
 
 def _first_layer(form: Network, layout: Layout) -> tuple[Floats, Floats]:
@@ -336,6 +356,7 @@ def _make_scratch(made: PreparedNetwork, rows: int) -> dict[str, NDArray[Any]]:
     by_feature = {"near", "delta", "extra", "point", "other", "score"}
     shapes: dict[str, tuple[int, ...]] = {
         "near_cost": (2,),
+        "first_gain": (2, widest),
         "matrix": (widest, columns),
         "unit_gain": (deepest, widest, columns),
         "rows": (rows, columns),

@@ -44,6 +44,9 @@ FIRST_EFFORT, MORE_EFFORT = 64, 4
 CUTS_TRIED = 288
 """How many cuts are tried to close a box before the nearest row in it is asked for."""
 
+MUCH_NEARER = Fraction(3, 4)
+"""To which share of its distance the incumbent must have come before cuts that did not close a box are tried again."""
+
 MOST_OF_THE_TIME = 0.7
 """The share of the time left that a question may take at most."""
 
@@ -112,6 +115,8 @@ class RobustSearch:
         self.around: Evidence | None = None
         self.doubt = ""
         self.closed: list[Closed] = []
+        # By the identity of a box, which is kept here: what a few cuts did not close, and the incumbent's distance then.
+        self.not_emptied: dict[int, tuple[Closed, Fraction]] = {}
         self.is_proved_by_copies = len(self.copies.goals) == 1 and isinstance(problem.metric, NormMetric)
 
     def run(self) -> Bounds:
@@ -168,7 +173,7 @@ class RobustSearch:
         copies = self.copies.of(near, box.pinned)
         asked = box.region, tuple(copies)
         question = shifted(inside(self.rest, near), copies)
-        if len(copies) > 1 and self._is_empty(question):
+        if len(copies) > 1 and self._is_empty(question, asked):
             self._close_beaten(asked)
             return
         found = self._ask_while_nearer(question, box.patience)
@@ -223,13 +228,22 @@ class RobustSearch:
         self._cut_out(lower, box, rows, needs_first=not is_refuted)
         self.queue.report()
 
-    def _is_empty(self, question: Problem) -> bool:
-        """Return whether a few cuts prove that no row nearer than the incumbent answers a question: cheaper than asking for the nearest."""
+    def _is_empty(self, question: Problem, asked: Closed) -> bool:
+        """Return whether a few cuts prove that no row nearer than the incumbent answers a question: cheaper than asking for the nearest.
+
+        Where they do not, they are not tried again with the same box and copies before the incumbent is much nearer.
+        """
         cutoff, refutes = self.incumbent.cutoff(), getattr(self.solver, "refutes", None)
         if cutoff is None or refutes is None or not self.is_plainly_real:
             return False
+        (_, copies), before = self.not_emptied.get(id(asked[0]), (asked, math.inf))
+        if copies == asked[1] and cutoff >= MUCH_NEARER * before:
+            return False
         until = self.incumbent.limits.deadline
-        return bool(refutes(question, cutoff + ROUNDED, Limits(until, record=True, effort=CUTS_TRIED)))
+        if refutes(question, cutoff + ROUNDED, Limits(until, record=True, effort=CUTS_TRIED)):
+            return True
+        self.not_emptied[id(asked[0])] = asked, cutoff
+        return False
 
     def _close_beaten(self, closed: Closed) -> None:
         """Count a box as closed that holds no row nearer than the incumbent."""
