@@ -197,7 +197,6 @@ BIT = FeatureSpace({"a": integer(0, 1)})
         (lambda: Distance(weights="percentile", data=PEOPLE.drop(columns="o")).from_factual(SPACE, ROW), "ordered category"),
         (lambda: Distance(weights="percentile", data={"a": [["x", 1]]}).from_factual(BIT, (0,)), "has texts"),
         (lambda: Distance(weights="percentile", data={"a": [[2, 1], [1, 3]]}).from_factual(BIT, (0,)), "do not rise"),
-        (lambda: mace.near_data(PEOPLE, 1, 0.1, DISTANCES[2]), "not known here"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_measured_is_refused(make: Callable[[], object], message: str) -> None:

@@ -234,7 +234,7 @@ def test_near_data_and_budgets_and_rules_are_kept() -> None:
 def test_typical_is_kept() -> None:
     forest = IsolationForest(n_estimators=20, random_state=0, contamination=0.4).fit(people()[0])
     explainer, _ = asked(lambda rows: rows.a + rows.b * rows.c > 60, SPACE)
-    free, kept = (explainer.explain(REFUSED, constraints=each)[0] for each in ([], [mace.typical(forest)]))
+    free, kept = (explainer.explain(REFUSED, constraints=["b > c", *each])[0] for each in ([], [mace.typical(forest)]))
     assert forest.predict(pd.DataFrame([kept.values]))[0] == 1
     assert forest.predict(pd.DataFrame([free.values]))[0] == -1
 

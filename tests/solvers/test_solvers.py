@@ -289,6 +289,9 @@ def test_a_deadline_of_a_millisecond_is_an_answer() -> None:
     several = [("a", LogisticRegression()), ("b", LogisticRegression(C=0.1))]
     votes = VotingClassifier(several, voting="soft").fit(X, X[:, 0] > 0)
     cases.append(Case("votes", votes, FeatureSpace({"x": real(-3, 3), "y": real(-3, 3)}), {"x": 1.0, "y": 0.0}, {}))
+    classes = LogisticRegression().fit(X, np.digitize(X[:, 0], [-0.5, 0.5]))
+    three = VotingClassifier([("a", classes), ("b", classes)], voting="soft").fit(X, classes.predict(X))
+    cases.append(Case("votes of three", three, cases[-1].space, cases[-1].row, {}))
     for solver in SOLVERS:
         answers = []
         for case in cases:
