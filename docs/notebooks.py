@@ -12,6 +12,7 @@ import nbformat
 from nbclient import NotebookClient
 
 NOTEBOOKS = sorted((Path(__file__).parent / "notebooks").glob("*.ipynb"))
+DAY = re.compile(r"\bday +20\d\d-\d\d-\d\d")
 TIMES = re.compile(r"\b\d+(?:\.\d+)?(?:e-?\d+)? ?(?:s|ms|seconds)\b")
 
 
@@ -37,7 +38,7 @@ def executed(path: Path) -> Any:
 
 
 def what_matters(notebook: Any) -> list[list[str]]:
-    """Return what the cells show as text, without times; pictures count by their being there.
+    """Return what the cells show as text, without times and the day; pictures count by their being there.
 
     Cells with the tag ``varies`` show what a network says that was fitted here: another processor rounds otherwise. Only that they show
     something is kept of them.
@@ -53,7 +54,8 @@ def _text(output: Any) -> str:
     held = output.get("data", {})
     if "image/png" in held:
         return "a picture"
-    return TIMES.sub("(a time)", held.get("text/plain") or output.get("text") or output["output_type"])
+    text = held.get("text/plain") or output.get("text") or output["output_type"]
+    return DAY.sub("(a day)", TIMES.sub("(a time)", text))
 
 
 if __name__ == "__main__":

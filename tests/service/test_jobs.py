@@ -33,6 +33,10 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, Pat
         yield made, folder
 
 
+MANY = 1000
+"""People whose batch takes some seconds, so that it can be cut short."""
+
+
 def people(count: int) -> Any:
     frame = mace.datasets.load("german").frame.head(count)
     return frame.assign(customer=[f"c{number}" for number in range(len(frame))])
@@ -179,7 +183,7 @@ def test_a_job_is_ended_gone_on_with_and_survives_the_death_of_its_worker(own: t
     service, folder = own
     job_workers = service.backend.job_workers
     with service.client() as client:
-        name = begin(client, people(250).to_csv(index=False).encode(), count=5, time_limit=20)
+        name = begin(client, people(MANY).to_csv(index=False).encode(), count=9, time_limit=20)
         until(lambda: (client.get(f"/v1/jobs/{name}").json()["done"] or 0) > 20, 60)
         assert client.post(f"/v1/jobs/{name}/cancel", json={}).json()["state"] == "cancelled"
         (checkpoint,) = next(folder.rglob(name)).glob("checkpoint")
@@ -190,21 +194,21 @@ def test_a_job_is_ended_gone_on_with_and_survives_the_death_of_its_worker(own: t
         for one in list(job_workers._all):
             os.kill(one.process.pid, signal.SIGKILL)
         status = ended(client, name)
-        assert (status["state"], status["done"]) == ("done", 250)
+        assert (status["state"], status["done"]) == ("done", MANY)
 
 
 @pytest.mark.slow
 def test_a_service_that_is_started_again_goes_on_with_its_jobs_and_old_ones_go(tmp_path: Path) -> None:
     with running(tmp_path) as service, service.client() as client:
-        name = begin(client, people(250).to_csv(index=False).encode(), count=5, time_limit=20)
+        name = begin(client, people(MANY).to_csv(index=False).encode(), count=9, time_limit=20)
         until(lambda: (client.get(f"/v1/jobs/{name}").json()["done"] or 0) > 20, 60)
     with running(tmp_path) as service, service.client() as client:
         status = ended(client, name)
-        assert (status["state"], status["done"], status["errors"]) == ("done", 250, 0)
+        assert (status["state"], status["done"], status["errors"]) == ("done", MANY, 0)
         rows = [
             json.loads(line)["row"] for line in client.get(f"/v1/jobs/{name}/result?format=jsonl").text.splitlines()
         ]
-        assert rows == list(range(250))
+        assert rows == list(range(MANY))
     (noted,) = tmp_path.rglob("job.json")
     old = json.loads(noted.read_text())
     noted.write_text(json.dumps({**old, "created": time.time() - 3600 * (replace(ServiceLimits()).keep_hours + 1)}))

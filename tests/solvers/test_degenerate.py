@@ -38,6 +38,9 @@ def test_a_point_that_is_no_row_refutes_no_certificate() -> None:
     assert disagreement(degenerate(60506)) is None
 
 
+@pytest.mark.filterwarnings(
+    "ignore::RuntimeWarning"
+)  # of libraries, for coefficients and features near the ends of floats
 @pytest.mark.parametrize("about", FAULTS)
 def test_answers_at_the_ends_of_what_floats_and_spaces_can_be_are_true(about: str) -> None:
     faults = [_strange_fault(about, seed) for seed in range(len(random_strange.FAMILIES))]
@@ -45,6 +48,9 @@ def test_answers_at_the_ends_of_what_floats_and_spaces_can_be_are_true(about: st
     assert None in faults
 
 
+@pytest.mark.filterwarnings(
+    "ignore::RuntimeWarning"
+)  # of libraries, for coefficients and features near the ends of floats
 @pytest.mark.slow
 @pytest.mark.parametrize("about", FAULTS)
 @pytest.mark.parametrize("family", range(len(random_strange.FAMILIES)))

@@ -85,7 +85,12 @@ def strange(seed: int) -> Degenerate | None:
     }
     if rng.random() < 0.2:
         question["accuracy"] = float(rng.choice([1e-15, 1e-12, 0.01, 1]))
-    question["target"] = _target(rng, family, model, space, values)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            question["target"] = _target(rng, family, model, space, values)
+    except mace.InvalidTarget:  # the library predicts nan
+        return None
     return Degenerate(family, model, space, space.values_of(factual), values, question)
 
 

@@ -74,8 +74,12 @@ def fault_of_several(case: Degenerate, seed: int) -> str | None:
             return f"{differ}: {one.values} at {one.distance!r}, lower {one.lower!r}, brute force {nearest}"
         if _is_refuted(case, one.certificate):
             return f"{differ}: the certificate of {one.values} is refuted"
-        condition = differ.bind(case.space, problem.factual, point, as_distance(case.question["distance"]))
-        left = {each: far for each, far in left.items() if condition.holds(point_values(case.space, each))}
+        conditions = differ.bind(case.space, problem.factual, point, as_distance(case.question["distance"]))
+        left = {
+            each: far
+            for each, far in left.items()
+            if all(condition.holds(point_values(case.space, each)) for condition in conditions)
+        }
     if answer.exhausted and left:
         return f"{differ}: said to be exhausted, and {len(left)} are left"
     if not answer.exhausted and len(answer) < count and not answer.reason:

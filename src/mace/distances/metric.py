@@ -116,12 +116,14 @@ class PartsMetric:
     def terms_of(self, points: Sequence[Point]) -> tuple[Floats, Floats]:
         """Return the :meth:`terms` of points, points by features; of a value that several points share, the change is taken once."""
         deltas = np.zeros((len(points), len(self.factual)))
+        changed = np.zeros(deltas.shape, dtype=bool)
         for j, (feature, own) in enumerate(zip(self.space.values(), self.factual, strict=True)):
             column = [point[j] for point in points]
             known = {value: float(self.delta(j, feature, value)) for value in {*column} - {own}} | {own: 0.0}
             deltas[:, j] = [known[value] for value in column]
+            changed[:, j] = [value != own for value in column]
         jump, slope, square, peak = self.costs
-        return np.where(deltas > 0, jump + (slope + square * deltas) * deltas, 0.0), peak * deltas
+        return np.where(changed, jump + (slope + square * deltas) * deltas, 0.0), peak * deltas
 
     def floats(self, deltas: Floats) -> Floats | None:
         """Return the measure of many rows of changes; ``None`` where it is not a function of shares of ranges."""
