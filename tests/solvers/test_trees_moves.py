@@ -117,6 +117,7 @@ def test_looking_for_a_first_answer_ends_at_the_deadline_and_keeps_what_it_has(c
     assert kept or distance == "linf", "the first ball under linf is small, and holds no answer"
 
 
+@pytest.mark.slow
 def test_mending_never_makes_an_answer_worse_and_sometimes_better() -> None:
     better = 0
     for seed in range(0, 300, 2):

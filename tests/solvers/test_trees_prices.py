@@ -174,6 +174,7 @@ def test_a_ball_just_large_enough_is_not_closed_empty(seed: int) -> None:
     assert engine.found
 
 
+@pytest.mark.slow
 def test_a_maximum_over_features_is_closed_by_prices_alone() -> None:
     """Prices among the trees, and none of distance: many times fewer boxes, and the balls need no incumbent from the search."""
     X, y = make_classification(3000, 30, n_informative=15, random_state=0)
