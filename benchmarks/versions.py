@@ -55,7 +55,7 @@ class PredictClock:
 
     def _watch(self, name: str, method: Any) -> None:
         def timed(pipeline: Any, *given: Any, **options: Any) -> Any:
-            asked, begun = method.__get__(pipeline), time.process_time()
+            asked, begun = method.__get__(pipeline, type(pipeline)), time.process_time()
             if self._is_inside:
                 return asked(*given, **options)
             self._is_inside = True
