@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from problems import problem_of
 from random_ensembles import random_ensemble
 from random_problems import random_case
 from random_several import disagreement
@@ -18,6 +21,7 @@ import mace
 from mace.constraints.differ import SomeChange, counts
 from mace.constraints.views import View
 from mace.distances import as_distance, point_values
+from mace.solvers.trees.parts import Tables
 
 
 @pytest.mark.parametrize("seed", range(500_000, 500_024))
@@ -70,3 +74,16 @@ def test_that_some_feature_changes_is_a_guard_and_a_count() -> None:
     assert not condition.why_not(View.SOME_CHANGE, space)
     assert not condition.why_not(View.GUARD, space)
     assert condition.why_not(View.DIFFERENT, space)
+
+
+def test_cells_of_trees_count_as_another_change_only_where_another_feature_changes() -> None:
+    """Answers stay right without, since points are checked again; what is lost is work."""
+    space = mace.FeatureSpace({name: mace.integer(0, 3) for name in "abc"})
+    frame = space.frame_of([(a, b, c) for a in range(4) for b in range(4) for c in range(4)])
+    model = RandomForestClassifier(3, random_state=0).fit(frame, frame.sum(axis=1) > 4)
+    problem = problem_of(mace.Explainer(model, space), {"a": 0, "b": 0, "c": 0}, {"distance": "l1", "constraints": []})
+    tables = Tables(replace(problem, conditions=(SomeChange.of(space, problem.factual, ("a", "c")),)))
+    view = tables.view
+    for j, name in enumerate(space):
+        cells = slice(view.off[j], view.off[j + 1])
+        assert view.differs[0, cells].tolist() == [int(name in "ac" and low > 0) for low in view.low[cells]]
